@@ -126,8 +126,8 @@ the longest time.`,
 	f.IntVarP(&flags.n, "samples", "n", 4096, "number of samples")
 	f.StringVar(&flags.solver, "solver", "", "ODE solver: euler-N or rk4-N with N steps, or dopri5; docs/results/solvers.md compares them (default: the model's evaluation.solver)")
 	f.StringVarP(&flags.output, "output", "o", "", outputUsage)
-	f.StringVar(&flags.engine, "engine", engine.Auto, "auto, table (of the network, on the line) or network")
-	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of the network: auto, xla:cuda, xla:cpu or go")
+	f.StringVar(&flags.engine, "engine", engine.Auto, "auto, table (of the network, on the line), processor (no backend) or network (on a backend)")
+	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of --engine network: auto, xla:cuda, xla:cpu or go; with a GPU, auto takes that engine where there is no table")
 	f.Uint64Var(&flags.seed, "seed", 0, "seed of the noise")
 	f.StringVar(&flags.repair, "repair", "none", "move the samples by `STEPS` of the equation, a number or auto; or draw by importance weights: weights (where the law's density is known)")
 	f.BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
@@ -179,7 +179,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	defer drawer.Close()
 	prepared := make(chan error, 1)
 	prepare := func() { prepared <- drawer.Prepare(ctx, solver) }
-	if drawer.Of(solver) == engine.Table {
+	if drawer.Of(solver) != engine.Network {
 		go prepare() // while the equation is read
 	}
 	target, err := f.request.Resolve(ctx, e, equations, st.Normalisation)
@@ -187,7 +187,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 		return out, requestError(err)
 	}
 	warn(target.Warnings)
-	if drawer.Of(solver) != engine.Table {
+	if drawer.Of(solver) == engine.Network {
 		begin = time.Now()
 		prepare()
 	}
@@ -281,7 +281,7 @@ func (f *sampleFlags) draw(ctx context.Context, drawer *engine.Engine, target re
 // engineError adds what to choose where there is no table.
 func engineError(err error) error {
 	if errors.Is(err, engine.ErrNoTable) {
-		return withHint(usage(err), "leave --engine out, or choose --engine %s", engine.Network)
+		return withHint(usage(err), "leave --engine out, or choose --engine %s", engine.Processor)
 	}
 	return err
 }

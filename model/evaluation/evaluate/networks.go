@@ -11,7 +11,6 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
-	"github.com/ergoflow/ergoflow/model/sampling/table"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
@@ -90,17 +89,13 @@ func (n *network) close() {
 	}
 }
 
-// open loads the state and makes ready what the solver needs. Where the network draws, it also
+// open loads the state and makes ready what the solver needs. Where a backend draws, it also
 // takes one Euler step, which compiles it, so that compiling counts as set-up.
 func (n *network) open(ctx context.Context, st *state.State, inputs []flow.Subject, solver ode.Solver) (err error) {
 	e := n.Experiment.Inference()
 	switch {
 	case n.engine == nil:
-		o := engine.Options{Shared: n.Backend}
-		if !table.Supports(solver) {
-			o.Name = engine.Network
-		}
-		if n.engine, err = engine.Open(o, e, n.family, st); err != nil {
+		if n.engine, err = engine.Open(engine.Options{Shared: n.Backend}, e, n.family, st); err != nil {
 			return err
 		}
 	case n.loaded == st:
@@ -112,7 +107,7 @@ func (n *network) open(ctx context.Context, st *state.State, inputs []flow.Subje
 	}
 	compiled := n.loaded != nil
 	n.loaded = st
-	if err := n.engine.Prepare(ctx, solver); err != nil || compiled || n.engine.Of(solver) == engine.Table {
+	if err := n.engine.Prepare(ctx, solver); err != nil || compiled || n.engine.Of(solver) != engine.Network {
 		return err
 	}
 	_, err = n.engine.Sample(ctx, inputs[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed)

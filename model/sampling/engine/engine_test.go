@@ -64,7 +64,7 @@ func TestEnginesAgree(t *testing.T) {
 		return drawer
 	}
 	byTable, byNetwork := open(engine.Auto), open(engine.Network)
-	if byTable.Of(solver) != engine.Table || byNetwork.Of(solver) != engine.Network || byTable.Of(ode.Dopri5{}) != engine.Network {
+	if byTable.Of(solver) != engine.Table || byNetwork.Of(solver) != engine.Network || byTable.Of(ode.Dopri5{}) != engine.Processor {
 		t.Error("another engine is chosen")
 	}
 	var before float32
@@ -101,6 +101,41 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
+// Without a table, auto takes the processor itself, and the backend where that is a GPU.
+func TestWithoutTable(t *testing.T) {
+	t.Setenv("ERGOFLOW_CACHE", t.TempDir()) // no plugin is installed
+	e, f, st := model(t, "cn2d_grid", 1)
+	for _, test := range []struct{ name, backend, want string }{
+		{engine.Auto, backend.Auto, engine.Processor}, {engine.Auto, backend.XLACPU, engine.Processor},
+		{engine.Auto, backend.XLACUDA, engine.Network}, {engine.Processor, backend.XLACUDA, engine.Processor},
+		{engine.Network, backend.Go, engine.Network},
+	} {
+		drawer, err := engine.Open(engine.Options{Name: test.name, Backend: test.backend}, e, f, st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer drawer.Close()
+		if got := drawer.Of(ode.RK4{Steps: 4}); got != test.want {
+			t.Errorf("--engine %s --backend %s is computed by %s, want %s", test.name, test.backend, got, test.want)
+		}
+	}
+	if _, err := engine.Open(engine.Options{Backend: "gpu"}, e, f, st); !errors.Is(err, backend.ErrUnknown) {
+		t.Errorf("an unknown backend: %v", err)
+	}
+}
+
+// The benchmark says how far the processor's samples are from those of a backend.
+func TestBenchmarkCompares(t *testing.T) {
+	e, f, st := model(t, "cn2d_grid", 1)
+	s, err := engine.Benchmark(t.Context(), engine.Options{Name: engine.Processor, Backend: backend.Go}, e, f, st, ode.RK4{Steps: 1}, 2, 50, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Engine != engine.Processor || s.Compared != 2 || !(s.MaxErrorVsDirect > 0 && s.MaxErrorVsDirect < 1e-4) || s.RMSErrorVsDirect > s.MaxErrorVsDirect {
+		t.Errorf("the benchmark is %+v", s)
+	}
+}
+
 // Draws of several requests have the samples that each request has alone, by either engine.
 func TestSampleEach(t *testing.T) {
 	e, f, st := model(t, "vn1d", 1)
@@ -110,7 +145,7 @@ func TestSampleEach(t *testing.T) {
 		{Function: functions[0], N: 20, Seed: 1}, {Function: functions[1], N: 20, Seed: 1, Place: 1},
 		{Function: functions[2], N: 30, Seed: 1}, {Function: functions[0], N: 20, Seed: 2},
 	}
-	for _, name := range []string{engine.Table, engine.Network} {
+	for _, name := range []string{engine.Table, engine.Processor, engine.Network} {
 		drawer, err := engine.Open(engine.Options{Name: name, Backend: backend.Go}, e, f, st)
 		if err != nil {
 			t.Fatal(err)
