@@ -20,8 +20,8 @@ func benchSampleCommand() *cobra.Command {
 		Short: "Time the sampling of a trained model",
 		Long: `Times requests for the samples of held-out functions: all functions in one
 request, and one function alone. The network on a backend computes the first
-functions, too, from the same noise. The errors are the differences between the two, in standard
-deviations of each function's law.`,
+functions, too, from the same noise. The errors are the differences between the
+two, in standard deviations of each coordinate of each function's law.`,
 		Example: "  ergoflow bench sample --checkpoint ergoflow-runs/vn1d-demo --equations 128 -n 4096 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

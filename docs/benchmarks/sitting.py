@@ -17,11 +17,12 @@ def commit():
     return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
-BEGIN, END = "<!-- measured -->", "<!-- end -->"
+END = "<!-- end -->"
 
 
-def write(page, text):
-    """Puts the text between the two markers of a page."""
-    old = page.read_text(encoding="utf-8")
-    before, rest = old.split(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+def write(page, text, mark="measured"):
+    """Puts the text between a page's mark <!-- measured --> and the end after it. A page may have
+    several marks."""
+    begin = f"<!-- {mark} -->"
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    page.write_text(f"{before}{begin}\n{text}\n{END}{rest.split(END, 1)[1]}", encoding="utf-8")

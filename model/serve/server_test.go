@@ -417,7 +417,7 @@ func TestPlane(t *testing.T) {
 		Samples [][2]float32
 		Engine  string
 	}](t, content)
-	if len(a.Samples) != 30 || a.Engine != "network" {
+	if len(a.Samples) != 30 || a.Engine != "processor" {
 		t.Errorf("%d samples by %s", len(a.Samples), a.Engine)
 	}
 	if code, content, _ := ask(t, s, "/v1/density", `{"drift": ["-x", "-y"], "diffusion": "sqrt(2)"}`); code != http.StatusUnprocessableEntity {
