@@ -54,7 +54,7 @@ def parts(name):
     text = subprocess.run(["go", "test", "./model/network/sensor", "-run", "^$", "-bench", f"Host/{name}/", "-benchtime", "200ms", "-count", "5"],
                           cwd=sitting.ROOT, env=os.environ | {"GOEXPERIMENT": "simd"}, check=True, stdout=subprocess.PIPE, text=True).stdout
     found = {}
-    for part, ns in re.findall(r"/(\w+)\S*\s+\d+\s+(\d+(?:\.\d+)?) ns/op", text):
+    for part, ns in re.findall(r"/(\w+)(?:-\d+)?\s+\d+\s+(\d+(?:\.\d+)?) ns/op", text):
         found[part] = min(found.get(part, float("inf")), float(ns) / 1e6)
     return found
 
