@@ -122,7 +122,7 @@ func (m *model) code(ctx context.Context, f family.Function) ([]float32, error) 
 	if err := m.conditioner.Condition(ctx, inputs, []flow.Subject{{Function: f}}); err != nil {
 		return nil, err
 	}
-	return m.host.Encode(inputs, 1)
+	return m.host.Encode(ctx, inputs, 1)
 }
 
 // equation is one that the model draws from.

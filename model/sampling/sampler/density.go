@@ -58,11 +58,11 @@ func (s *Sampler) Density(ctx context.Context, draw Draw, solver ode.Solver) (q 
 	if err != nil {
 		return q, err
 	}
-	codes, err := s.encode(ctx, functions)
+	codes, err := Codes(ctx, s.conditioner, len(s.model.Inputs()), s.group, functions, s.encode)
 	if err != nil {
-		return q, fmt.Errorf("encode functions: %w", err)
+		return q, err
 	}
-	code, err := s.backend.Upload(codes[0], 1, len(codes[0]))
+	code, err := s.backend.Upload(codes, 1, len(codes))
 	if err != nil {
 		return q, err
 	}
