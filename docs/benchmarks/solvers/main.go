@@ -3,8 +3,8 @@
 //
 //	go run ./docs/benchmarks/solvers [-functions N] [-samples M] CHECKPOINT.safetensors
 //
-// The network draws, on the backend of this machine. The reference are the last states of as
-// many chains from N(0, I); another set of them is the floor.
+// The processor evaluates the network itself, unless -engine says another. The reference are
+// the last states of as many chains from N(0, I); another set of them is the floor.
 package main
 
 import (
@@ -25,27 +25,32 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-const (
-	dt    = 0.01
-	steps = 5000 // of the reference's chains
-)
+// chains are those of the reference.
+type chains struct {
+	dt    float64
+	steps int
+}
 
 func main() {
 	functions := flag.Int("functions", 12, "number of held-out functions")
 	samples := flag.Int("samples", 2048, "samples of each")
 	solvers := flag.String("solvers", "euler-1,euler-2,euler-3,euler-4,euler-8,rk4-1,rk4-2,rk4-4,rk4-8,dopri5", "those to compare")
+	name := flag.String("engine", engine.Processor, "processor, network or table")
+	var scheme chains
+	flag.Float64Var(&scheme.dt, "dt", 0.01, "time step of the chains")
+	flag.IntVar(&scheme.steps, "steps", 5000, "steps of the chains")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(context.Background(), flag.Arg(0), *functions, *samples, strings.Split(*solvers, ",")); err != nil {
+	if err := run(context.Background(), flag.Arg(0), *functions, *samples, *name, strings.Split(*solvers, ","), scheme); err != nil {
 		fmt.Fprintf(os.Stderr, "solvers: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, path string, functions, n int, solvers []string) error {
+func run(ctx context.Context, path string, functions, n int, by string, solvers []string, c chains) error {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -59,7 +64,7 @@ func run(ctx context.Context, path string, functions, n int, solvers []string) e
 	if err != nil {
 		return err
 	}
-	drawer, err := engine.Open(engine.Options{Name: engine.Network}, e, f, st)
+	drawer, err := engine.Open(engine.Options{Name: by}, e, f, st)
 	if err != nil {
 		return err
 	}
@@ -75,7 +80,7 @@ func run(ctx context.Context, path string, functions, n int, solvers []string) e
 		subjects[i] = flow.Subject{Index: first + i, Function: made}
 		for k, seed := range []uint64{1, 2} {
 			x := sampler.Noise(seed, i, n*d)
-			if err := simulate.Fastest().Continue(ctx, x, made.System, dt, steps, seed, uint64(i), "solvers"); err != nil {
+			if err := simulate.Fastest().Continue(ctx, x, made.System, c.dt, c.steps, seed, uint64(i), "solvers"); err != nil {
 				return err
 			}
 			if k == 0 {
