@@ -48,7 +48,7 @@ func (Formulas) Schema(huma.Registry) *huma.Schema {
 type Equation struct {
 	Drift     Formulas           `json:"drift,omitempty" doc:"formula of the drift b(x); in the plane two, in x and y"`
 	Diffusion Formulas           `json:"diffusion,omitempty" doc:"formula of the diffusion σ(x); in the plane one, two or four"`
-	Params    map[string]float64 `json:"params,omitempty" doc:"values of the names in the formulas besides x and y"`
+	Params    map[string]float64 `json:"params,omitempty" nullable:"true" doc:"values of the names in the formulas besides x and y"`
 	Function  *int               `json:"function,omitempty" minimum:"0" doc:"number of a function of the model's family, instead of formulas"`
 	Time      *float64           `json:"time,omitempty" exclusiveMinimum:"0" doc:"physical time of the law, for models of laws at a time"`
 }
