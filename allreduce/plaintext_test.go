@@ -57,8 +57,9 @@ func TestMixedRing(t *testing.T) {
 	}
 }
 
-// While plain text is accepted, one without a certificate is not taken for a rank that has one,
-// whoever dials, and neither the reverse.
+// While members accept plain text, they do not take a process without a certificate for a rank that
+// has one, nor a process with a certificate for a rank in plain text. It makes no difference which
+// of the two dials.
 func TestNoDowngrade(t *testing.T) {
 	lab := authority(t, "lab")
 	w := workers(t, lab, 3)

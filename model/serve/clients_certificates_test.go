@@ -43,7 +43,8 @@ func shown(t *testing.T, a *trust.Authority, role trust.Role, name string, age t
 }
 
 // Certificates of operators and viewers of the cluster count as the token, over HTTP/1.1, HTTP/2
-// and gRPC. Others do not, whoever signed them, and say why; the token counts whatever is shown.
+// and gRPC. Other certificates do not, and the answer says why. A right token counts with any
+// certificate.
 func TestClientCertificates(t *testing.T) {
 	lab, dir := newAuthority(t, "lab")
 	other, _ := newAuthority(t, "other")

@@ -4,18 +4,23 @@ package kernels
 
 import "simd/archsimd"
 
-func gelu(x []float32) {
+func gelu(x []float32) { fastest(x, geluAVX512, geluAVX2, geluPlain) }
+func mish(x []float32) { fastest(x, mishAVX512, mishAVX2, mishPlain) }
+
+// fastest applies the kernel of the best instructions that the processor has to all whole vectors
+// of x, and the plain one to the rest.
+func fastest(x []float32, avx512, avx2, plain func([]float32)) {
 	const lanes = 16
 	whole := len(x) / lanes * lanes
 	switch {
 	case hasAVX512:
-		geluAVX512(x[:whole])
+		avx512(x[:whole])
 	case hasAVX2:
-		geluAVX2(x[:whole])
+		avx2(x[:whole])
 	default:
 		whole = 0
 	}
-	geluPlain(x[whole:])
+	plain(x[whole:])
 }
 
 func geluAVX512(x []float32) {
@@ -50,20 +55,6 @@ func geluAVX2(x []float32) {
 		h.MulAdd(z.Mul(p).Div(q), h).Store(at)
 	}
 	archsimd.ClearAVXUpperBits()
-}
-
-func mish(x []float32) {
-	const lanes = 16
-	whole := len(x) / lanes * lanes
-	switch {
-	case hasAVX512:
-		mishAVX512(x[:whole])
-	case hasAVX2:
-		mishAVX2(x[:whole])
-	default:
-		whole = 0
-	}
-	mishPlain(x[whole:])
 }
 
 func mishAVX512(x []float32) {
