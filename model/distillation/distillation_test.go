@@ -7,12 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/experiment/experimenttest"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
-	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
@@ -20,16 +19,12 @@ import (
 // made steeper.
 func setting(t *testing.T, name string, d experiment.Distillation) (*backend.Backend, experiment.Experiment, *state.State) {
 	t.Helper()
-	e, err := experiment.Load(name, "smoke", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := state.Fresh(e.Velocity().Layout(), 5)
-	st.Normalisation = shard.Normalisation{"drift": {Std: 1}, "diffusion": {Mean: 1, Std: 1}}
+	e, _, st := experimenttest.Untrained(t, name, 5)
 	for i := range st.Parameters {
 		st.Parameters[i] *= 1.3
 	}
-	if e, err = e.Distilled(st, d); err != nil {
+	e, err := e.Distilled(st, d)
+	if err != nil {
 		t.Fatal(err)
 	}
 	b, err := backend.Open(backend.Go)
@@ -126,14 +121,7 @@ func TestStudentLearns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var subjects []flow.Subject
-			for i := range 8 {
-				function, err := f.Function(99, i)
-				if err != nil {
-					t.Fatal(err)
-				}
-				subjects = append(subjects, flow.Subject{Index: i, Function: function})
-			}
+			subjects := experimenttest.Subjects(t, f, 99, 8)
 			draw := func(st *state.State, solver ode.Solver) []float32 {
 				s, err := sampler.New(b, e.Velocity(), conditioner, st)
 				if err != nil {

@@ -5,56 +5,24 @@ import (
 	"math"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/equations/family"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/experiment/experimenttest"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
-	"github.com/ergoflow/ergoflow/model/training/flow"
-	"github.com/ergoflow/ergoflow/model/training/state"
 )
-
-// model is an untrained one of an experiment.
-func model(t *testing.T, name string, seed uint64) (experiment.Experiment, family.Family, *state.State) {
-	t.Helper()
-	e, err := experiment.Load(name, "smoke", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := e.Family()
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := state.Fresh(e.Velocity().Layout(), seed)
-	st.Normalisation = shard.Normalisation{"drift": {Std: 1}, "diffusion": {Mean: 1, Std: 1}}
-	return e, f, st
-}
-
-func subjects(t *testing.T, f family.Family, n int) (all []flow.Subject) {
-	t.Helper()
-	for i := range n {
-		made, err := f.Function(1, i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, flow.Subject{Index: i, Function: made})
-	}
-	return all
-}
 
 // Table and network give the same samples, before another state is loaded and after, and an
 // engine leaves a backend open that is not its own.
 func TestEnginesAgree(t *testing.T) {
-	e, f, st := model(t, "vn1d", 1)
+	e, f, st := experimenttest.Untrained(t, "vn1d", 1)
 	b, err := backend.Open(backend.Go)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	solver := ode.RK4{Steps: 2}
-	functions := subjects(t, f, 2)
+	functions := experimenttest.Subjects(t, f, 1, 2)
 	open := func(name string) *engine.Engine {
 		drawer, err := engine.Open(engine.Options{Name: name, Shared: b}, e, f, st)
 		if err != nil {
@@ -88,7 +56,7 @@ func TestEnginesAgree(t *testing.T) {
 			t.Error("another state gives the same sample")
 		}
 		before = got[0][0]
-		_, _, other := model(t, "vn1d", 2)
+		_, _, other := experimenttest.Untrained(t, "vn1d", 2)
 		for _, drawer := range []*engine.Engine{byTable, byNetwork} {
 			if err := drawer.Load(other); err != nil {
 				t.Fatal(err)
@@ -104,7 +72,7 @@ func TestEnginesAgree(t *testing.T) {
 // Without a table, auto takes the processor itself, and the backend where that is a GPU.
 func TestWithoutTable(t *testing.T) {
 	t.Setenv("ERGOFLOW_CACHE", t.TempDir()) // no plugin is installed
-	e, f, st := model(t, "cn2d_grid", 1)
+	e, f, st := experimenttest.Untrained(t, "cn2d_grid", 1)
 	for _, test := range []struct{ name, backend, want string }{
 		{engine.Auto, backend.Auto, engine.Processor}, {engine.Auto, backend.XLACPU, engine.Processor},
 		{engine.Auto, backend.XLACUDA, engine.Network}, {engine.Processor, backend.XLACUDA, engine.Processor},
@@ -126,7 +94,7 @@ func TestWithoutTable(t *testing.T) {
 
 // The benchmark says how far the processor's samples are from those of a backend.
 func TestBenchmarkCompares(t *testing.T) {
-	e, f, st := model(t, "cn2d_grid", 1)
+	e, f, st := experimenttest.Untrained(t, "cn2d_grid", 1)
 	s, err := engine.Benchmark(t.Context(), engine.Options{Name: engine.Processor, Backend: backend.Go}, e, f, st, ode.RK4{Steps: 1}, 2, 50, 2, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -138,8 +106,8 @@ func TestBenchmarkCompares(t *testing.T) {
 
 // Draws of several requests have the samples that each request has alone, by either engine.
 func TestSampleEach(t *testing.T) {
-	e, f, st := model(t, "vn1d", 1)
-	functions := subjects(t, f, 3)
+	e, f, st := experimenttest.Untrained(t, "vn1d", 1)
+	functions := experimenttest.Subjects(t, f, 1, 3)
 	solver := ode.Euler{Steps: 2}
 	draws := []sampler.Draw{
 		{Function: functions[0], N: 20, Seed: 1}, {Function: functions[1], N: 20, Seed: 1, Place: 1},
@@ -178,11 +146,11 @@ func TestSampleEach(t *testing.T) {
 }
 
 func TestNoTable(t *testing.T) {
-	e, f, st := model(t, "cn2d_grid", 1)
+	e, f, st := experimenttest.Untrained(t, "cn2d_grid", 1)
 	if _, err := engine.Open(engine.Options{Name: engine.Table}, e, f, st); !errors.Is(err, engine.ErrNoTable) {
 		t.Errorf("in the plane: %v", err)
 	}
-	e, f, st = model(t, "vn1d", 1)
+	e, f, st = experimenttest.Untrained(t, "vn1d", 1)
 	drawer, err := engine.Open(engine.Options{Name: engine.Table}, e, f, st)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +159,7 @@ func TestNoTable(t *testing.T) {
 	if err := drawer.Prepare(t.Context(), ode.Dopri5{}); !errors.Is(err, engine.ErrNoTable) {
 		t.Errorf("an adaptive solver: %v", err)
 	}
-	if _, err := drawer.Sample(t.Context(), subjects(t, f, 1), 10, ode.Dopri5{}, 0); !errors.Is(err, engine.ErrNoTable) {
+	if _, err := drawer.Sample(t.Context(), experimenttest.Subjects(t, f, 1, 1), 10, ode.Dopri5{}, 0); !errors.Is(err, engine.ErrNoTable) {
 		t.Errorf("samples by an adaptive solver: %v", err)
 	}
 	if _, err := engine.Open(engine.Options{Name: "fast"}, e, f, st); err == nil {

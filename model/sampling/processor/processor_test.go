@@ -12,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/experiment/experimenttest"
 	"github.com/ergoflow/ergoflow/model/network/deeponet"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/processor"
@@ -24,19 +25,10 @@ import (
 // functions of the experiment.
 func model(t *testing.T, name string, n int) (experiment.Experiment, flow.Conditioner, *state.State, []flow.Subject) {
 	t.Helper()
-	e, err := experiment.Load(name, "smoke", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := e.Family()
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := state.Fresh(e.Velocity().Layout(), 1)
+	e, f, st := experimenttest.Untrained(t, name, 1)
 	for i := range st.Parameters {
 		st.Parameters[i] = 1.3*st.Parameters[i] + 0.02*float32(math.Sin(float64(i)))
 	}
-	st.Normalisation = shard.Normalisation{"drift": {Std: 1}, "diffusion": {Mean: 1, Std: 1}}
 	for k := range 8 { // features of a probe, at most
 		st.Normalisation[fmt.Sprintf("probes[%d]", k)] = shard.Standard{Std: 1}
 	}
@@ -47,15 +39,7 @@ func model(t *testing.T, name string, n int) (experiment.Experiment, flow.Condit
 	if err != nil {
 		t.Fatal(err)
 	}
-	var subjects []flow.Subject
-	for i := range n {
-		made, err := f.Function(1, i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		subjects = append(subjects, flow.Subject{Index: i, Function: made})
-	}
-	return e, conditioner, st, subjects
+	return e, conditioner, st, experimenttest.Subjects(t, f, 1, n)
 }
 
 func open(t *testing.T, e experiment.Experiment, c flow.Conditioner, st *state.State) *processor.Sampler {
