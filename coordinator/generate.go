@@ -10,6 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
+	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/data/jobs"
 )
@@ -67,7 +68,7 @@ func (l *loop) unwatch() {
 func (l *loop) newest(run string) (checkpoint.Info, bool) {
 	all, err := l.saved.Run(run)
 	if err != nil {
-		l.log.Warn("cannot list the checkpoints", "error", err)
+		l.about(journal.Checkpoint).Warn("cannot list the checkpoints", "error", err)
 	}
 	for _, info := range all {
 		if known, _ := l.readable.Load(run); known == info.ID {
@@ -78,7 +79,7 @@ func (l *loop) newest(run string) (checkpoint.Info, bool) {
 			l.readable.Store(run, info.ID)
 			return info, true
 		}
-		l.log.Warn("skipping a checkpoint that cannot be read", "id", info.ID, "error", err)
+		l.about(journal.Checkpoint).Warn("skipping a checkpoint that cannot be read", "id", info.ID, "error", err)
 	}
 	return checkpoint.Info{}, false
 }
@@ -89,7 +90,7 @@ func (l *loop) watch(ctx context.Context, plan ergoflow.Plan) {
 	results, err := l.queue.Results(ctx, plan.Run)
 	if err != nil {
 		cancel()
-		l.log.Warn("cannot subscribe to job results; scanning the store instead", "error", err)
+		l.about(journal.Data).Warn("cannot subscribe to job results; scanning the store instead", "error", err)
 		return
 	}
 	taken := l.do(func() { l.watched[plan.Run] = cancel })
@@ -109,7 +110,7 @@ func (l *loop) result(plan ergoflow.Plan, r jobs.Result) {
 	case r.Dead:
 		l.post(machine.Dead{Run: r.Run, Shard: r.Shard, Reason: fmt.Sprintf("%s (on %s, attempt %d)", r.Error, r.Worker, r.Attempt)})
 	case r.Error != "":
-		l.log.Warn("a job failed; the queue hands it out again", "shard", r.Shard, "worker", r.Worker, "attempt", r.Attempt, "error", r.Error)
+		l.about(journal.Data).Warn("a job failed; the queue hands it out again", "shard", r.Shard, "worker", r.Worker, "attempt", r.Attempt, "error", r.Error)
 	case l.store.Has(plan.Dataset, r.Shard):
 		l.post(machine.Generated{Run: r.Run, Shard: r.Shard})
 	default:

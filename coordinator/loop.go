@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
+	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
@@ -33,7 +34,9 @@ type loop struct {
 	saved     *checkpoint.Store
 	store     *shard.Dir
 	queue     *jobs.Queue
-	log       *slog.Logger
+	log       *slog.Logger // of the coordinator itself; about has others
+	events    *journal.Journal
+	base      *slog.Logger // what it says is no event
 	beat      func()       // at each tick
 	readable  sync.Map     // run (string) → ID (string) of its last checkpoint that was read without damage
 	gossip    string       // where to join, for the status
@@ -107,6 +110,9 @@ func (l *loop) run(ctx context.Context) error {
 	return l.fatal
 }
 
+// about is the log of a topic. What it says is also an event.
+func (l *loop) about(t journal.Topic) *slog.Logger { return l.events.Logger(l.base, t) }
+
 // do has the loop call f and waits for that. It returns false if the loop has ended.
 func (l *loop) do(f func()) bool {
 	done := make(chan struct{})
@@ -126,7 +132,7 @@ func (l *loop) post(e machine.Event) bool { return l.do(func() { l.step(e) }) }
 func (l *loop) step(e machine.Event) {
 	effects, reason := l.fleet.Step(time.Now(), e)
 	if reason != "" {
-		l.log.Info(reason)
+		l.about(journal.Training).Info(reason)
 		l.reasons = append(l.reasons, Decision{time.Now().UTC(), reason})
 		l.reasons = l.reasons[max(0, len(l.reasons)-KeptDecisions):]
 	}
@@ -172,7 +178,7 @@ func (l *loop) execute(effect fleet.Effect) {
 	case machine.Refused:
 		l.refused.add(e.From, e.Reason)
 	case machine.Warn:
-		l.log.Warn(e.Text)
+		l.about(journal.Training).Warn(e.Text)
 	case machine.AwaitRoom:
 		l.help(func(ctx context.Context) {
 			if disk.Await(ctx, e.Short.Path, e.Short.Bytes) == nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
+	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
@@ -26,7 +27,7 @@ func (l *loop) stepQueue(e queue.Event) {
 		e, l.pending = l.pending[0], l.pending[1:]
 		effects, reason := l.runs.Step(time.Now(), e)
 		if reason != "" {
-			l.log.Info(reason)
+			l.about(journal.Queue).Info(reason)
 		}
 		for _, effect := range effects {
 			if l.fatal != nil {
@@ -54,7 +55,7 @@ func (l *loop) executeQueue(effect queue.Effect) {
 	case queue.Answer:
 		l.answered = e
 	case queue.Warn:
-		l.log.Warn(e.Text)
+		l.about(journal.Queue).Warn(e.Text)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -91,10 +93,10 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 		saved:    state.checkpoints,
 		store:    shard.NewDir(c.Store),
 		queue:    services.queue,
-		log:      c.Log,
+		events:   journal.New(time.Now()),
+		base:     c.Log,
 		gossip:   services.members.Address(),
 		security: security,
-		refused:  refusals{log: c.Log},
 		beat:     c.Beat,
 		work:     make(chan func()),
 		ended:    make(chan struct{}),
@@ -103,6 +105,8 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 		scanning: make(map[string]bool),
 		watched:  make(map[string]context.CancelFunc),
 	}
+	l.log, l.refused = l.about(journal.Coordinator), refusals{log: l.about(journal.Security)}
+	l.events.Add(time.Now(), journal.Coordinator, false, fmt.Sprintf("this coordinator is ergoflow %s, process %d", ergoflow.Build(), os.Getpid()))
 	if l.beat == nil {
 		l.beat = func() {}
 	}

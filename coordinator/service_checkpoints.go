@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/disk"
@@ -57,9 +58,10 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		}
 		return storeError(err)
 	}
+	v.loop.events.Add(time.Now(), journal.Checkpoint, false, fmt.Sprintf("the checkpoint at step %d of run %.12s is stored (%s)", h.Step, info.Run, disk.Size(info.Size)))
 	v.loop.post(machine.Saved{Run: info.Run, State: info.Mark(), Final: h.Final})
 	if _, err := v.loop.saved.Prune(keptCheckpoints, 1); err != nil {
-		v.loop.log.Warn("cannot prune old checkpoints", "error", err)
+		v.loop.about(journal.Checkpoint).Warn("cannot prune old checkpoints", "error", err)
 	}
 	return stream.SendAndClose(&wire.SaveReply{Id: info.ID})
 }
@@ -212,7 +214,7 @@ func (v *service) find(run string, made ergoflow.Generation, step ergoflow.Step)
 		damage, damaged = errors.Join(damage, err), listed.Mark()
 	}
 	if damage != nil { // the machine must not choose it again
-		v.loop.log.Warn("cannot read a checkpoint", "error", damage)
+		v.loop.about(journal.Checkpoint).Warn("cannot read a checkpoint", "error", damage)
 		info, ok := v.loop.newest(run)
 		v.loop.post(machine.Unreadable{Run: run, Damaged: damaged, HasCheckpoint: ok, Checkpoint: info.Mark()})
 		return checkpoint.Info{}, nil, damage

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -163,7 +164,7 @@ func (v *service) open(s *session, hello message.Hello) {
 	}
 	v.loop.sessions[s.number] = s
 	if s.cert == nil && v.security.acceptsPlaintext() {
-		v.loop.log.Warn("a worker speaks plain text", "worker", s.from, "address", s.host)
+		v.loop.about(journal.Security).Warn("a worker speaks plain text", "worker", s.from, "address", s.host)
 	}
 	v.loop.step(machine.Opened{Session: s.number, Hello: hello,
 		Elsewhere: s.elsewhere, Host: s.host, Identity: v.identityOf(s.cert), Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})

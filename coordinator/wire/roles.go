@@ -19,6 +19,7 @@ var Roles = secure.Table{
 
 	Control_Status_FullMethodName:    {trust.Operator, trust.Viewer},
 	Control_Runs_FullMethodName:      {trust.Operator, trust.Viewer},
+	Control_Events_FullMethodName:    {trust.Operator, trust.Viewer},
 	Control_Schedules_FullMethodName: {trust.Operator, trust.Viewer},
 	Control_Snapshot_FullMethodName:  {trust.Operator, trust.Viewer},
 	Control_Tokens_FullMethodName:    {trust.Operator, trust.Viewer},

@@ -36,7 +36,7 @@ func TestRoles(t *testing.T) {
 func TestRolesAreLeast(t *testing.T) {
 	for role, want := range map[trust.Role][]string{
 		trust.Viewer: {
-			Control_Authorities_FullMethodName, Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName, Control_Runs_FullMethodName, Control_Schedules_FullMethodName,
+			Control_Authorities_FullMethodName, Control_Events_FullMethodName, Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName, Control_Runs_FullMethodName, Control_Schedules_FullMethodName,
 			Control_Snapshot_FullMethodName, Control_Status_FullMethodName, Control_Tokens_FullMethodName, Join_Introduce_FullMethodName,
 		},
 		trust.Worker: {

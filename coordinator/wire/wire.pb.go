@@ -3389,6 +3389,110 @@ func (x *StatusReply) GetJson() []byte {
 	return nil
 }
 
+type EventsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Start         int64                  `protobuf:"zigzag64,1,opt,name=start,proto3" json:"start,omitempty"` // of the coordinator that the next is of; another one: all that are kept
+	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`   // number of the last event that the caller has
+	Follow        bool                   `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"` // also those to come, until the caller ends the stream
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventsRequest) Reset() {
+	*x = EventsRequest{}
+	mi := &file_wire_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventsRequest) ProtoMessage() {}
+
+func (x *EventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
+func (*EventsRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *EventsRequest) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *EventsRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *EventsRequest) GetFollow() bool {
+	if x != nil {
+		return x.Follow
+	}
+	return false
+}
+
+type EventsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Json          []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"` // an array of journal.Event
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventsReply) Reset() {
+	*x = EventsReply{}
+	mi := &file_wire_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventsReply) ProtoMessage() {}
+
+func (x *EventsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventsReply.ProtoReflect.Descriptor instead.
+func (*EventsReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *EventsReply) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
+}
+
 type CheckpointPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
@@ -3402,7 +3506,7 @@ type CheckpointPart struct {
 
 func (x *CheckpointPart) Reset() {
 	*x = CheckpointPart{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3414,7 +3518,7 @@ func (x *CheckpointPart) String() string {
 func (*CheckpointPart) ProtoMessage() {}
 
 func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3427,7 +3531,7 @@ func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPart.ProtoReflect.Descriptor instead.
 func (*CheckpointPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CheckpointPart) GetPart() isCheckpointPart_Part {
@@ -3489,7 +3593,7 @@ type CheckpointHeader struct {
 
 func (x *CheckpointHeader) Reset() {
 	*x = CheckpointHeader{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3605,7 @@ func (x *CheckpointHeader) String() string {
 func (*CheckpointHeader) ProtoMessage() {}
 
 func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3618,7 @@ func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointHeader.ProtoReflect.Descriptor instead.
 func (*CheckpointHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CheckpointHeader) GetRun() string {
@@ -3596,7 +3700,7 @@ type SaveReply struct {
 
 func (x *SaveReply) Reset() {
 	*x = SaveReply{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3608,7 +3712,7 @@ func (x *SaveReply) String() string {
 func (*SaveReply) ProtoMessage() {}
 
 func (x *SaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3621,7 +3725,7 @@ func (x *SaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveReply.ProtoReflect.Descriptor instead.
 func (*SaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SaveReply) GetId() string {
@@ -3642,7 +3746,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3654,7 +3758,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3667,7 +3771,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LoadRequest) GetRun() string {
@@ -3699,7 +3803,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3711,7 +3815,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3724,7 +3828,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 type Chunk struct {
@@ -3736,7 +3840,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3748,7 +3852,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3761,7 +3865,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Chunk) GetData() []byte {
@@ -3782,7 +3886,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3794,7 +3898,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3807,7 +3911,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *StateRequest) GetRun() string {
@@ -3841,7 +3945,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3853,7 +3957,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3866,7 +3970,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReachRequest) GetDataAddress() string {
@@ -3892,7 +3996,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3904,7 +4008,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3917,7 +4021,7 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
 func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReachReply) GetPadding() []byte {
@@ -3936,7 +4040,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3948,7 +4052,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3961,7 +4065,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{55}
+	return file_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -3986,7 +4090,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3998,7 +4102,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4011,7 +4115,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{56}
+	return file_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -4080,7 +4184,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4092,7 +4196,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4105,7 +4209,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{57}
+	return file_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -4136,7 +4240,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4148,7 +4252,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4161,7 +4265,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{58}
+	return file_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -4210,7 +4314,7 @@ type AdmitRequest struct {
 
 func (x *AdmitRequest) Reset() {
 	*x = AdmitRequest{}
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4222,7 +4326,7 @@ func (x *AdmitRequest) String() string {
 func (*AdmitRequest) ProtoMessage() {}
 
 func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4235,7 +4339,7 @@ func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRequest.ProtoReflect.Descriptor instead.
 func (*AdmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{59}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AdmitRequest) GetToken() string {
@@ -4268,7 +4372,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4280,7 +4384,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4293,7 +4397,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{60}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -4313,7 +4417,7 @@ type Certificates struct {
 
 func (x *Certificates) Reset() {
 	*x = Certificates{}
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4325,7 +4429,7 @@ func (x *Certificates) String() string {
 func (*Certificates) ProtoMessage() {}
 
 func (x *Certificates) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4442,7 @@ func (x *Certificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificates.ProtoReflect.Descriptor instead.
 func (*Certificates) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{61}
+	return file_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Certificates) GetCertificate() []byte {
@@ -4363,7 +4467,7 @@ type AuthoritiesRequest struct {
 
 func (x *AuthoritiesRequest) Reset() {
 	*x = AuthoritiesRequest{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4479,7 @@ func (x *AuthoritiesRequest) String() string {
 func (*AuthoritiesRequest) ProtoMessage() {}
 
 func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4492,7 @@ func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesRequest.ProtoReflect.Descriptor instead.
 func (*AuthoritiesRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{62}
+	return file_wire_proto_rawDescGZIP(), []int{64}
 }
 
 type AuthoritiesReply struct {
@@ -4400,7 +4504,7 @@ type AuthoritiesReply struct {
 
 func (x *AuthoritiesReply) Reset() {
 	*x = AuthoritiesReply{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +4516,7 @@ func (x *AuthoritiesReply) String() string {
 func (*AuthoritiesReply) ProtoMessage() {}
 
 func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,7 +4529,7 @@ func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesReply.ProtoReflect.Descriptor instead.
 func (*AuthoritiesReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{63}
+	return file_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *AuthoritiesReply) GetBundle() []byte {
@@ -4443,7 +4547,7 @@ type IntroduceRequest struct {
 
 func (x *IntroduceRequest) Reset() {
 	*x = IntroduceRequest{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4455,7 +4559,7 @@ func (x *IntroduceRequest) String() string {
 func (*IntroduceRequest) ProtoMessage() {}
 
 func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4468,7 +4572,7 @@ func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceRequest.ProtoReflect.Descriptor instead.
 func (*IntroduceRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{64}
+	return file_wire_proto_rawDescGZIP(), []int{66}
 }
 
 type IntroduceReply struct {
@@ -4482,7 +4586,7 @@ type IntroduceReply struct {
 
 func (x *IntroduceReply) Reset() {
 	*x = IntroduceReply{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4494,7 +4598,7 @@ func (x *IntroduceReply) String() string {
 func (*IntroduceReply) ProtoMessage() {}
 
 func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4507,7 +4611,7 @@ func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceReply.ProtoReflect.Descriptor instead.
 func (*IntroduceReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{65}
+	return file_wire_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *IntroduceReply) GetControl() string {
@@ -4541,7 +4645,7 @@ type GossipKeysRequest struct {
 
 func (x *GossipKeysRequest) Reset() {
 	*x = GossipKeysRequest{}
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4553,7 +4657,7 @@ func (x *GossipKeysRequest) String() string {
 func (*GossipKeysRequest) ProtoMessage() {}
 
 func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4566,7 +4670,7 @@ func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysRequest.ProtoReflect.Descriptor instead.
 func (*GossipKeysRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{66}
+	return file_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GossipKeysRequest) GetWorker() string {
@@ -4593,7 +4697,7 @@ type GossipKeysReply struct {
 
 func (x *GossipKeysReply) Reset() {
 	*x = GossipKeysReply{}
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4605,7 +4709,7 @@ func (x *GossipKeysReply) String() string {
 func (*GossipKeysReply) ProtoMessage() {}
 
 func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4618,7 +4722,7 @@ func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysReply.ProtoReflect.Descriptor instead.
 func (*GossipKeysReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{67}
+	return file_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GossipKeysReply) GetVersion() uint64 {
@@ -4644,7 +4748,7 @@ type RotateGossipRequest struct {
 
 func (x *RotateGossipRequest) Reset() {
 	*x = RotateGossipRequest{}
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4656,7 +4760,7 @@ func (x *RotateGossipRequest) String() string {
 func (*RotateGossipRequest) ProtoMessage() {}
 
 func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4669,7 +4773,7 @@ func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipRequest.ProtoReflect.Descriptor instead.
 func (*RotateGossipRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{68}
+	return file_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *RotateGossipRequest) GetBegin() bool {
@@ -4689,7 +4793,7 @@ type RotateGossipReply struct {
 
 func (x *RotateGossipReply) Reset() {
 	*x = RotateGossipReply{}
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4701,7 +4805,7 @@ func (x *RotateGossipReply) String() string {
 func (*RotateGossipReply) ProtoMessage() {}
 
 func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4714,7 +4818,7 @@ func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipReply.ProtoReflect.Descriptor instead.
 func (*RotateGossipReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{69}
+	return file_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RotateGossipReply) GetPass() string {
@@ -4742,7 +4846,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4754,7 +4858,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4767,7 +4871,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{70}
+	return file_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4801,7 +4905,7 @@ type CreateTokenReply struct {
 
 func (x *CreateTokenReply) Reset() {
 	*x = CreateTokenReply{}
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4813,7 +4917,7 @@ func (x *CreateTokenReply) String() string {
 func (*CreateTokenReply) ProtoMessage() {}
 
 func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4826,7 +4930,7 @@ func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenReply.ProtoReflect.Descriptor instead.
 func (*CreateTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{71}
+	return file_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CreateTokenReply) GetToken() string {
@@ -4851,7 +4955,7 @@ type TokensRequest struct {
 
 func (x *TokensRequest) Reset() {
 	*x = TokensRequest{}
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4863,7 +4967,7 @@ func (x *TokensRequest) String() string {
 func (*TokensRequest) ProtoMessage() {}
 
 func (x *TokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4876,7 +4980,7 @@ func (x *TokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensRequest.ProtoReflect.Descriptor instead.
 func (*TokensRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{72}
+	return file_wire_proto_rawDescGZIP(), []int{74}
 }
 
 type TokensReply struct {
@@ -4888,7 +4992,7 @@ type TokensReply struct {
 
 func (x *TokensReply) Reset() {
 	*x = TokensReply{}
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4900,7 +5004,7 @@ func (x *TokensReply) String() string {
 func (*TokensReply) ProtoMessage() {}
 
 func (x *TokensReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4913,7 +5017,7 @@ func (x *TokensReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensReply.ProtoReflect.Descriptor instead.
 func (*TokensReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{73}
+	return file_wire_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *TokensReply) GetJson() []byte {
@@ -4932,7 +5036,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4944,7 +5048,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4957,7 +5061,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{74}
+	return file_wire_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -4975,7 +5079,7 @@ type RevokeTokenReply struct {
 
 func (x *RevokeTokenReply) Reset() {
 	*x = RevokeTokenReply{}
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4987,7 +5091,7 @@ func (x *RevokeTokenReply) String() string {
 func (*RevokeTokenReply) ProtoMessage() {}
 
 func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5000,7 +5104,7 @@ func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenReply.ProtoReflect.Descriptor instead.
 func (*RevokeTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{75}
+	return file_wire_proto_rawDescGZIP(), []int{77}
 }
 
 var File_wire_proto protoreflect.FileDescriptor
@@ -5256,6 +5360,12 @@ const file_wire_proto_rawDesc = "" +
 	"\rStatusRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\"!\n" +
 	"\vStatusReply\x12\x12\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"S\n" +
+	"\rEventsRequest\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\x12R\x05start\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x16\n" +
+	"\x06follow\x18\x03 \x01(\bR\x06follow\"!\n" +
+	"\vEventsReply\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\"g\n" +
 	"\x0eCheckpointPart\x127\n" +
 	"\x06header\x18\x01 \x01(\v2\x1d.ergoflow.v1.CheckpointHeaderH\x00R\x06header\x12\x14\n" +
@@ -5361,13 +5471,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +
-	"\vSTAGE_TRAIN\x10\x022\xea\n" +
-	"\n" +
+	"\vSTAGE_TRAIN\x10\x022\xac\v\n" +
 	"\aControl\x12J\n" +
 	"\aSession\x12\x1a.ergoflow.v1.WorkerMessage\x1a\x1f.ergoflow.v1.CoordinatorMessage(\x010\x01\x12>\n" +
 	"\x06Submit\x12\x1a.ergoflow.v1.SubmitRequest\x1a\x18.ergoflow.v1.SubmitReply\x12>\n" +
 	"\x06Status\x12\x1a.ergoflow.v1.StatusRequest\x1a\x18.ergoflow.v1.StatusReply\x128\n" +
-	"\x04Runs\x12\x18.ergoflow.v1.RunsRequest\x1a\x16.ergoflow.v1.RunsReply\x12G\n" +
+	"\x04Runs\x12\x18.ergoflow.v1.RunsRequest\x1a\x16.ergoflow.v1.RunsReply\x12@\n" +
+	"\x06Events\x12\x1a.ergoflow.v1.EventsRequest\x1a\x18.ergoflow.v1.EventsReply0\x01\x12G\n" +
 	"\tChangeRun\x12\x1d.ergoflow.v1.ChangeRunRequest\x1a\x1b.ergoflow.v1.ChangeRunReply\x12M\n" +
 	"\vAddSchedule\x12\x1f.ergoflow.v1.AddScheduleRequest\x1a\x1d.ergoflow.v1.AddScheduleReply\x12G\n" +
 	"\tSchedules\x12\x1d.ergoflow.v1.SchedulesRequest\x1a\x1b.ergoflow.v1.SchedulesReply\x12V\n" +
@@ -5405,7 +5515,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
@@ -5457,36 +5567,38 @@ var file_wire_proto_goTypes = []any{
 	(*ChangeScheduleReply)(nil),       // 47: ergoflow.v1.ChangeScheduleReply
 	(*StatusRequest)(nil),             // 48: ergoflow.v1.StatusRequest
 	(*StatusReply)(nil),               // 49: ergoflow.v1.StatusReply
-	(*CheckpointPart)(nil),            // 50: ergoflow.v1.CheckpointPart
-	(*CheckpointHeader)(nil),          // 51: ergoflow.v1.CheckpointHeader
-	(*SaveReply)(nil),                 // 52: ergoflow.v1.SaveReply
-	(*LoadRequest)(nil),               // 53: ergoflow.v1.LoadRequest
-	(*SnapshotRequest)(nil),           // 54: ergoflow.v1.SnapshotRequest
-	(*Chunk)(nil),                     // 55: ergoflow.v1.Chunk
-	(*StateRequest)(nil),              // 56: ergoflow.v1.StateRequest
-	(*ReachRequest)(nil),              // 57: ergoflow.v1.ReachRequest
-	(*ReachReply)(nil),                // 58: ergoflow.v1.ReachReply
-	(*FollowRequest)(nil),             // 59: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),                // 60: ergoflow.v1.FollowPart
-	(*FollowState)(nil),               // 61: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),              // 62: ergoflow.v1.FollowUpdate
-	(*AdmitRequest)(nil),              // 63: ergoflow.v1.AdmitRequest
-	(*RenewRequest)(nil),              // 64: ergoflow.v1.RenewRequest
-	(*Certificates)(nil),              // 65: ergoflow.v1.Certificates
-	(*AuthoritiesRequest)(nil),        // 66: ergoflow.v1.AuthoritiesRequest
-	(*AuthoritiesReply)(nil),          // 67: ergoflow.v1.AuthoritiesReply
-	(*IntroduceRequest)(nil),          // 68: ergoflow.v1.IntroduceRequest
-	(*IntroduceReply)(nil),            // 69: ergoflow.v1.IntroduceReply
-	(*GossipKeysRequest)(nil),         // 70: ergoflow.v1.GossipKeysRequest
-	(*GossipKeysReply)(nil),           // 71: ergoflow.v1.GossipKeysReply
-	(*RotateGossipRequest)(nil),       // 72: ergoflow.v1.RotateGossipRequest
-	(*RotateGossipReply)(nil),         // 73: ergoflow.v1.RotateGossipReply
-	(*CreateTokenRequest)(nil),        // 74: ergoflow.v1.CreateTokenRequest
-	(*CreateTokenReply)(nil),          // 75: ergoflow.v1.CreateTokenReply
-	(*TokensRequest)(nil),             // 76: ergoflow.v1.TokensRequest
-	(*TokensReply)(nil),               // 77: ergoflow.v1.TokensReply
-	(*RevokeTokenRequest)(nil),        // 78: ergoflow.v1.RevokeTokenRequest
-	(*RevokeTokenReply)(nil),          // 79: ergoflow.v1.RevokeTokenReply
+	(*EventsRequest)(nil),             // 50: ergoflow.v1.EventsRequest
+	(*EventsReply)(nil),               // 51: ergoflow.v1.EventsReply
+	(*CheckpointPart)(nil),            // 52: ergoflow.v1.CheckpointPart
+	(*CheckpointHeader)(nil),          // 53: ergoflow.v1.CheckpointHeader
+	(*SaveReply)(nil),                 // 54: ergoflow.v1.SaveReply
+	(*LoadRequest)(nil),               // 55: ergoflow.v1.LoadRequest
+	(*SnapshotRequest)(nil),           // 56: ergoflow.v1.SnapshotRequest
+	(*Chunk)(nil),                     // 57: ergoflow.v1.Chunk
+	(*StateRequest)(nil),              // 58: ergoflow.v1.StateRequest
+	(*ReachRequest)(nil),              // 59: ergoflow.v1.ReachRequest
+	(*ReachReply)(nil),                // 60: ergoflow.v1.ReachReply
+	(*FollowRequest)(nil),             // 61: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),                // 62: ergoflow.v1.FollowPart
+	(*FollowState)(nil),               // 63: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),              // 64: ergoflow.v1.FollowUpdate
+	(*AdmitRequest)(nil),              // 65: ergoflow.v1.AdmitRequest
+	(*RenewRequest)(nil),              // 66: ergoflow.v1.RenewRequest
+	(*Certificates)(nil),              // 67: ergoflow.v1.Certificates
+	(*AuthoritiesRequest)(nil),        // 68: ergoflow.v1.AuthoritiesRequest
+	(*AuthoritiesReply)(nil),          // 69: ergoflow.v1.AuthoritiesReply
+	(*IntroduceRequest)(nil),          // 70: ergoflow.v1.IntroduceRequest
+	(*IntroduceReply)(nil),            // 71: ergoflow.v1.IntroduceReply
+	(*GossipKeysRequest)(nil),         // 72: ergoflow.v1.GossipKeysRequest
+	(*GossipKeysReply)(nil),           // 73: ergoflow.v1.GossipKeysReply
+	(*RotateGossipRequest)(nil),       // 74: ergoflow.v1.RotateGossipRequest
+	(*RotateGossipReply)(nil),         // 75: ergoflow.v1.RotateGossipReply
+	(*CreateTokenRequest)(nil),        // 76: ergoflow.v1.CreateTokenRequest
+	(*CreateTokenReply)(nil),          // 77: ergoflow.v1.CreateTokenReply
+	(*TokensRequest)(nil),             // 78: ergoflow.v1.TokensRequest
+	(*TokensReply)(nil),               // 79: ergoflow.v1.TokensReply
+	(*RevokeTokenRequest)(nil),        // 80: ergoflow.v1.RevokeTokenRequest
+	(*RevokeTokenReply)(nil),          // 81: ergoflow.v1.RevokeTokenReply
 }
 var file_wire_proto_depIdxs = []int32{
 	6,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -5528,60 +5640,62 @@ var file_wire_proto_depIdxs = []int32{
 	36, // 36: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
 	2,  // 37: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
 	3,  // 38: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
-	51, // 39: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	61, // 40: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	62, // 41: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	71, // 42: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
+	53, // 39: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	63, // 40: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	64, // 41: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	73, // 42: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
 	5,  // 43: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
 	35, // 44: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
 	48, // 45: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
 	38, // 46: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
-	40, // 47: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
-	42, // 48: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
-	44, // 49: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
-	46, // 50: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
-	50, // 51: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	50, // 52: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
-	53, // 53: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	54, // 54: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	64, // 55: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
-	66, // 56: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
-	74, // 57: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
-	76, // 58: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
-	78, // 59: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
-	70, // 60: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
-	72, // 61: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
-	63, // 62: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
-	68, // 63: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
-	56, // 64: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	59, // 65: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	57, // 66: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	18, // 67: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	37, // 68: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	49, // 69: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	39, // 70: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	41, // 71: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	43, // 72: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	45, // 73: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	47, // 74: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	52, // 75: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	52, // 76: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	50, // 77: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	55, // 78: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	65, // 79: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
-	67, // 80: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
-	75, // 81: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
-	77, // 82: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
-	79, // 83: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
-	71, // 84: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
-	73, // 85: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
-	65, // 86: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
-	69, // 87: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
-	55, // 88: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	60, // 89: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	58, // 90: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	67, // [67:91] is the sub-list for method output_type
-	43, // [43:67] is the sub-list for method input_type
+	50, // 47: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
+	40, // 48: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
+	42, // 49: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
+	44, // 50: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
+	46, // 51: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
+	52, // 52: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	52, // 53: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	55, // 54: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	56, // 55: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	66, // 56: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
+	68, // 57: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
+	76, // 58: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
+	78, // 59: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
+	80, // 60: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
+	72, // 61: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
+	74, // 62: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
+	65, // 63: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
+	70, // 64: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
+	58, // 65: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	61, // 66: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	59, // 67: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	18, // 68: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	37, // 69: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	49, // 70: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	39, // 71: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	51, // 72: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
+	41, // 73: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	43, // 74: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	45, // 75: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	47, // 76: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	54, // 77: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	54, // 78: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	52, // 79: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	57, // 80: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	67, // 81: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
+	69, // 82: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
+	77, // 83: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
+	79, // 84: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
+	81, // 85: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
+	73, // 86: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
+	75, // 87: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
+	67, // 88: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
+	71, // 89: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
+	57, // 90: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	62, // 91: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	60, // 92: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	68, // [68:93] is the sub-list for method output_type
+	43, // [43:68] is the sub-list for method input_type
 	43, // [43:43] is the sub-list for extension type_name
 	43, // [43:43] is the sub-list for extension extendee
 	0,  // [0:43] is the sub-list for field type_name
@@ -5621,11 +5735,11 @@ func file_wire_proto_init() {
 		(*CoordinatorMessage_CheckLink)(nil),
 		(*CoordinatorMessage_Transfer)(nil),
 	}
-	file_wire_proto_msgTypes[46].OneofWrappers = []any{
+	file_wire_proto_msgTypes[48].OneofWrappers = []any{
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[56].OneofWrappers = []any{
+	file_wire_proto_msgTypes[58].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
@@ -5636,7 +5750,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   76,
+			NumMessages:   78,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

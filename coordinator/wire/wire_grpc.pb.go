@@ -29,6 +29,7 @@ const (
 	Control_Submit_FullMethodName         = "/ergoflow.v1.Control/Submit"
 	Control_Status_FullMethodName         = "/ergoflow.v1.Control/Status"
 	Control_Runs_FullMethodName           = "/ergoflow.v1.Control/Runs"
+	Control_Events_FullMethodName         = "/ergoflow.v1.Control/Events"
 	Control_ChangeRun_FullMethodName      = "/ergoflow.v1.Control/ChangeRun"
 	Control_AddSchedule_FullMethodName    = "/ergoflow.v1.Control/AddSchedule"
 	Control_Schedules_FullMethodName      = "/ergoflow.v1.Control/Schedules"
@@ -60,6 +61,8 @@ type ControlClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusReply, error)
 	// Runs returns the document that `ergoflow runs list --json` prints.
 	Runs(ctx context.Context, in *RunsRequest, opts ...grpc.CallOption) (*RunsReply, error)
+	// The last events that the coordinator keeps, oldest first, and those that follow.
+	Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EventsReply], error)
 	// ChangeRun cancels a run, or moves one that waits.
 	ChangeRun(ctx context.Context, in *ChangeRunRequest, opts ...grpc.CallOption) (*ChangeRunReply, error)
 	// AddSchedule adds a schedule. The same one may be added again.
@@ -145,6 +148,25 @@ func (c *controlClient) Runs(ctx context.Context, in *RunsRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *controlClient) Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EventsReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[1], Control_Events_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[EventsRequest, EventsReply]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_EventsClient = grpc.ServerStreamingClient[EventsReply]
+
 func (c *controlClient) ChangeRun(ctx context.Context, in *ChangeRunRequest, opts ...grpc.CallOption) (*ChangeRunReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ChangeRunReply)
@@ -187,7 +209,7 @@ func (c *controlClient) ChangeSchedule(ctx context.Context, in *ChangeScheduleRe
 
 func (c *controlClient) SaveCheckpoint(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CheckpointPart, SaveReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[1], Control_SaveCheckpoint_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[2], Control_SaveCheckpoint_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +222,7 @@ type Control_SaveCheckpointClient = grpc.ClientStreamingClient[CheckpointPart, S
 
 func (c *controlClient) SaveStart(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CheckpointPart, SaveReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[2], Control_SaveStart_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[3], Control_SaveStart_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +235,7 @@ type Control_SaveStartClient = grpc.ClientStreamingClient[CheckpointPart, SaveRe
 
 func (c *controlClient) LoadCheckpoint(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPart], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[3], Control_LoadCheckpoint_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[4], Control_LoadCheckpoint_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +254,7 @@ type Control_LoadCheckpointClient = grpc.ServerStreamingClient[CheckpointPart]
 
 func (c *controlClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[4], Control_Snapshot_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[5], Control_Snapshot_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -333,6 +355,8 @@ type ControlServer interface {
 	Status(context.Context, *StatusRequest) (*StatusReply, error)
 	// Runs returns the document that `ergoflow runs list --json` prints.
 	Runs(context.Context, *RunsRequest) (*RunsReply, error)
+	// The last events that the coordinator keeps, oldest first, and those that follow.
+	Events(*EventsRequest, grpc.ServerStreamingServer[EventsReply]) error
 	// ChangeRun cancels a run, or moves one that waits.
 	ChangeRun(context.Context, *ChangeRunRequest) (*ChangeRunReply, error)
 	// AddSchedule adds a schedule. The same one may be added again.
@@ -386,6 +410,9 @@ func (UnimplementedControlServer) Status(context.Context, *StatusRequest) (*Stat
 }
 func (UnimplementedControlServer) Runs(context.Context, *RunsRequest) (*RunsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Runs not implemented")
+}
+func (UnimplementedControlServer) Events(*EventsRequest, grpc.ServerStreamingServer[EventsReply]) error {
+	return status.Error(codes.Unimplemented, "method Events not implemented")
 }
 func (UnimplementedControlServer) ChangeRun(context.Context, *ChangeRunRequest) (*ChangeRunReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method ChangeRun not implemented")
@@ -513,6 +540,17 @@ func _Control_Runs_Handler(srv interface{}, ctx context.Context, dec func(interf
 	}
 	return interceptor(ctx, in, info, handler)
 }
+
+func _Control_Events_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(EventsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ControlServer).Events(m, &grpc.GenericServerStream[EventsRequest, EventsReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_EventsServer = grpc.ServerStreamingServer[EventsReply]
 
 func _Control_ChangeRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ChangeRunRequest)
@@ -818,6 +856,11 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Control_Session_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Events",
+			Handler:       _Control_Events_Handler,
+			ServerStreams: true,
 		},
 		{
 			StreamName:    "SaveCheckpoint",
