@@ -22,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -395,7 +396,7 @@ func bareLoop(ledger *ledger) *loop {
 	l := &loop{
 		runs:  runs,
 		fleet: fleet.New(machine.Config{Version: ergoflow.Build()}, nil), messages: &convert.Messages{}, ledger: ledger,
-		log: log, refused: refusals{log: log}, work: make(chan func()), ended: make(chan struct{}), stopped: make(chan struct{}),
+		log: log, base: log, events: journal.New(time.Now()), refused: refusals{log: log}, work: make(chan func()), ended: make(chan struct{}), stopped: make(chan struct{}),
 		sessions: map[machine.Session]*session{}, scanning: map[string]bool{}, watched: map[string]context.CancelFunc{},
 	}
 	l.processes = newProcesses(l, "", nil)
