@@ -44,6 +44,7 @@ const (
 // calibrate ranks one draw of each law among samples of a row, which must be independent. The
 // draw is exact where the law is known, and elsewhere the first of the reference. Laws at
 // several times are of one equation, so their ranks are not independent: they are left out.
+// observed have the features of rankedAmong states.
 func calibrate(
 	f family.Family, seed uint64, functions []heldOutFunction, samples [][]float32, observed []*observables.Observed,
 ) ([]Calibration, error) {
@@ -75,7 +76,7 @@ func calibrate(
 		target, of, reference := toFloat(exact), toFloat(subsample(samples[i], draws, d)), toFloat(h.reference)
 		if observed[i] != nil {
 			target, reference = h.observed.Features[:observables.FeatureCount], h.observed.Features
-			of = everyFeature(observed[i], draws)
+			of = observed[i].Features
 			energies := make([]float64, draws)
 			for k := range energies {
 				energies[k] = float64(observed[i].Energies[k*len(observed[i].Energies)/draws])
@@ -113,15 +114,6 @@ func toFloat(x []float32) []float64 {
 		v[i] = float64(x[i])
 	}
 	return v
-}
-
-// everyFeature has the features of draws states at even distances.
-func everyFeature(o *observables.Observed, draws int) (features []float64) {
-	for k := range draws {
-		at := k * len(o.Energies) / draws * observables.FeatureCount
-		features = append(features, o.Features[at:at+observables.FeatureCount]...)
-	}
-	return features
 }
 
 // axes are mean and deviation of points [n, d] along each axis; where they do not vary the

@@ -63,6 +63,7 @@ func TestCalibrate(t *testing.T) {
 					if observed[i], err = observables.Observe(samples[i], d/2, 1, energy); err != nil {
 						t.Fatal(err)
 					}
+					observed[i].Thin(rankedAmong)
 				}
 			}
 			found, err := calibrate(f, 1, held, samples, observed)

@@ -64,7 +64,7 @@ func (f heldOutFunction) particles(states []float32) (*observables.Observed, err
 }
 
 // observables compares states x with the reference of f. It returns the observables
-// of x without their features, which the sums over functions do not need.
+// of x, with the features of rankedAmong states: the sums over functions need none.
 func (f heldOutFunction) observables(x []float32) (*Observables, *observables.Observed, error) {
 	observed, err := f.particles(x)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f heldOutFunction) observables(x []float32) (*Observables, *observables.Ob
 	if o.Energy, err = observables.CompareEnergies([][]float32{f.observed.Energies}, [][]float32{observed.Energies}); err != nil {
 		return nil, nil, err
 	}
-	observed.Features = nil
+	observed.Thin(rankedAmong)
 	return &o, observed, nil
 }
 

@@ -158,6 +158,15 @@ func TestRowsOfParticles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, observed, err := functions[0].observables(functions[0].reference)
+	if want := min(rankedAmong, observed.States); err != nil || len(observed.Features) != want*observables.FeatureCount {
+		t.Fatalf("%d features of %d states are kept, %v", len(observed.Features), want, err)
+	}
+	// The preset has fewer functions than a calibration needs.
+	many, samples := slices.Repeat(functions[:1], fewestRanked), slices.Repeat([][]float32{functions[0].reference}, fewestRanked)
+	if c, err := calibrate(f, 1, many, samples, slices.Repeat([]*observables.Observed{observed}, fewestRanked)); err != nil || len(c) != 2 || len(c[1].Ranks) != fewestRanked {
+		t.Errorf("the calibration is %+v, %v", c, err)
+	}
 	for kind, row := range rows {
 		s := row.Summary.Observables
 		if s == nil || !(s.FeatureW2.Mean > 0) || !(s.Pooled.RadialError > 0) || !(s.Pooled.Energy.KS > 0) || s.FeatureW2.MeanInterval == nil {

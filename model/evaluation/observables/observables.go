@@ -28,9 +28,21 @@ const MinParticles = 3
 type Observed struct {
 	Particles int
 	States    int
-	Features  []float64 // [States, FeatureCount], as FeatureNames names them
+	Features  []float64 // [States, FeatureCount], as FeatureNames names them; after Thin of fewer states
 	Energies  []float32 // potential energy of each state, for all particles together
 	Radial    RadialHistogram
+}
+
+// Thin keeps the features of so many states, at even distances: those of all take more memory
+// than the states of a few particles.
+func (o *Observed) Thin(states int) {
+	states = min(states, o.States)
+	features := make([]float64, 0, states*FeatureCount)
+	for k := range states {
+		at := k * o.States / states * FeatureCount
+		features = append(features, o.Features[at:at+FeatureCount]...)
+	}
+	o.Features = features
 }
 
 // blockStates is the number of states that a goroutine takes at a time.
