@@ -16,6 +16,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -33,7 +35,8 @@ type Equation struct {
 // Options say how long chains run. The zero value is Auto.
 type Options struct {
 	// Steps are those of every chain. 0 is auto: chains run in rounds, each as long as all
-	// before it, until a round neither moves the samples nor leaves them wrong.
+	// before it, until a round neither moves the samples nor leaves them wrong, and the samples
+	// have forgotten where it began.
 	Steps int
 	// Limit ends auto; 0 is DefaultLimit.
 	Limit time.Duration
@@ -61,11 +64,19 @@ type Result struct {
 const (
 	// DefaultLimit is that of auto.
 	DefaultLimit = 5 * time.Second
-	firstRound   = 100 // steps
-	mostSteps    = 1 << 30
+	// Steps of the first round of auto. Beyond the line a draw of the model costs as much as
+	// thousands of steps, and a look at the samples as much as hundreds.
+	firstRound           = 100
+	firstRoundBeyondLine = 1000
+	mostSteps            = 1 << 30
 	// still is √(n/2) times the distance of two sets of n draws of one law that chance exceeds
 	// once in a hundred times.
 	still = 1.63
+	// forgotten is the correlation of the samples before and after a round with which they have
+	// forgotten their start: what was wrong with them is as much smaller. Where wells keep them
+	// from that, so many rounds in a row must not have moved them, each as long as all before.
+	forgotten   = 0.1
+	stillRounds = 3
 )
 
 // Run moves the samples x [n, d] in place. right says of auto whether samples are right, as far
@@ -89,7 +100,7 @@ func Run(ctx context.Context, x []float32, e Equation, o Options, right func(x [
 			r.Settled, err = w.auto(ctx, begin, o, before, right)
 		}
 		if err == nil {
-			r.Steps, r.DT, r.Moved = w.steps, w.dt, apart(before, w.statistics())
+			r.Steps, r.DT, r.Moved = w.steps, w.dt, apart(sorted(before), sorted(w.statistics()))
 			r.Seconds = time.Since(begin).Seconds()
 			return r, nil
 		}
@@ -114,19 +125,34 @@ func (w *walk) auto(ctx context.Context, begin time.Time, o Options, before [][]
 		limit = DefaultLimit
 	}
 	noise := still * math.Sqrt(2/float64(len(before[0])))
-	for round := firstRound; ; round = w.steps {
+	order, rounds := sorted(before), 0 // rounds in a row that have not moved the samples
+	round := firstRound
+	if w.exact == nil && w.equation.System.Dim() > 1 {
+		round = firstRoundBeyondLine
+	}
+	for ; ; round = w.steps {
 		from := time.Now()
 		if err := w.run(ctx, round); err != nil {
 			return false, err
 		}
 		after := w.statistics()
-		if apart(before, after) <= noise && right(w.x) {
+		next := sorted(after)
+		drift, memory := paired(before, after, order)
+		if apart(order, next) > noise || drift > drifts(len(before)) {
+			rounds = 0
+		} else if rounds++; (memory <= forgotten || rounds >= stillRounds) && right(w.x) {
 			return true, nil
 		}
-		before = after
+		before, order = after, next
 		took := time.Since(from)
 		if w.steps > mostSteps || time.Since(begin)+2*took > limit {
 			return false, nil
 		}
 	}
+}
+
+// drifts is the |z| that the largest of the paired tests of so many statistics exceeds once in a
+// hundred times by chance.
+func drifts(statistics int) float64 {
+	return distuv.UnitNormal.Quantile(1 - 0.005/float64(2*statistics))
 }

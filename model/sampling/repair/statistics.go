@@ -3,11 +3,12 @@ package repair
 import (
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// statistics are numbers of every sample, each list sorted.
+// statistics are numbers of every sample, each list in the order of the samples.
 func (w *walk) statistics() [][]float64 {
 	var lists [][]float64
 	var of func(x []float32) []float64
@@ -35,9 +36,6 @@ func (w *walk) statistics() [][]float64 {
 		for k, v := range values {
 			lists[k] = append(lists[k], v)
 		}
-	}
-	for _, l := range lists {
-		slices.Sort(l)
 	}
 	return lists
 }
@@ -67,6 +65,15 @@ func sizes(n int) func(x []float32) []float64 {
 	}
 }
 
+// sorted are the lists in order.
+func sorted(lists [][]float64) [][]float64 {
+	result := make([][]float64, len(lists))
+	for k, l := range lists {
+		result[k] = slices.Sorted(slices.Values(l))
+	}
+	return result
+}
+
 // apart is the largest Kolmogorov–Smirnov distance between equally long sorted lists.
 func apart(a, b [][]float64) (most float64) {
 	for k := range a {
@@ -84,4 +91,47 @@ func apart(a, b [][]float64) (most float64) {
 		}
 	}
 	return most
+}
+
+// paired compares the statistics of the same samples before and after a round. Both are replaced
+// by their ranks u among those before, from 0 to 1, which are bounded and know no units.
+//
+// drift is the largest |z| of the mean changes of u and of |u − ½|: of location and of spread.
+// While samples remember where they were, their changes are small beside their spread, so this
+// sees a drift that is far below what Kolmogorov and Smirnov see. memory is the largest
+// correlation of u before and after.
+func paired(before, after, order [][]float64) (drift, memory float64) {
+	for k := range before {
+		n := float64(len(before[k]))
+		var moved, spread [2]float64 // sums of the changes and of their squares
+		var xx, yy, xy float64
+		for i, v := range before[k] {
+			u, w := rank(order[k], v)-0.5, rank(order[k], after[k][i])-0.5
+			for j, c := range [2]float64{w - u, math.Abs(w) - math.Abs(u)} {
+				moved[j] += c
+				spread[j] += c * c
+			}
+			xx, yy, xy = xx+u*u, yy+w*w, xy+u*w
+		}
+		for j := range moved {
+			mean := moved[j] / n
+			if variance := spread[j]/n - mean*mean; variance > 0 {
+				drift = max(drift, math.Abs(mean)/math.Sqrt(variance/n))
+			}
+		}
+		if xx > 0 && yy > 0 {
+			memory = max(memory, xy/math.Sqrt(xx*yy))
+		}
+	}
+	return drift, memory
+}
+
+// rank is the part of a sorted list that is below v, with half of what is equal.
+func rank(order []float64, v float64) float64 {
+	low, found := slices.BinarySearch(order, v)
+	high := low
+	if found {
+		high = sort.Search(len(order), func(i int) bool { return order[i] > v })
+	}
+	return float64(low+high) / float64(2*len(order))
 }
