@@ -32,9 +32,6 @@ const groupOfEquations = 128
 
 // runMany samples the equations of a file.
 func (f *sampleFlags) runMany(ctx context.Context) (out manySamples, err error) {
-	if f.repair == byWeights {
-		return out, usagef("--repair weights is for one equation, not for --equations")
-	}
 	if err := f.check(); err != nil {
 		return out, err
 	}
@@ -108,27 +105,35 @@ func (f *sampleFlags) drawGroup(
 		}
 		draws[i] = sampler.Draw{Function: pending[i].Subject, N: f.n, Seed: f.seed, Place: first + i}
 	}
-	samples, failures, err := drawer.SampleEach(ctx, draws, solver)
-	if err != nil {
-		return nil, nil, err
+	var samples [][]float32
+	var failures []error
+	if f.repair != byWeights {
+		if samples, failures, err = drawer.SampleEach(ctx, draws, solver); err != nil {
+			return nil, nil, err
+		}
 	}
 	for i, r := range group {
 		target, err := pending[i].Target()
 		if err != nil {
 			return nil, nil, named(i, err)
 		}
-		x, err := request.Checked(samples[i], failures[i])
+		one := *f
+		one.request = r
+		var d drawn
+		if f.repair == byWeights { // each from the noise that it has alone
+			d, err = one.draw(ctx, drawer, target, solver)
+		} else {
+			d.x, err = request.Checked(samples[i], failures[i])
+		}
 		if err != nil {
 			return nil, nil, named(i, err)
 		}
-		one := *f
-		one.request = r
-		answer, err := one.judge(ctx, target, drawn{x: x})
+		answer, err := one.judge(ctx, target, d)
 		if err != nil {
 			return nil, nil, named(i, err)
 		}
 		answer.Warnings = append(append([]string{}, target.Warnings...), answer.Certificate.Warnings()...)
-		all, answers = append(all, x...), append(answers, answer)
+		all, answers = append(all, d.x...), append(answers, answer)
 	}
 	return all, answers, nil
 }
