@@ -5,7 +5,8 @@
 // Clients of one connection each first ask as fast as they are answered: that is the throughput.
 // Then as many connections are asked at half and at 0.8 of that rate, whether answers come or
 // not (an open loop), so that waiting counts as latency. Every request asks for another equation,
-// and gets samples as .npy, with the certificate computed.
+// and gets samples as .npy, with the certificate computed; the first line is of one equation that
+// is asked for again and again.
 package main
 
 import (
@@ -30,24 +31,26 @@ func main() {
 	}
 	duration := time.Duration(*seconds * float64(time.Second))
 	fmt.Println("| connections | asked | answered /s | p50, ms | p99, ms | refused (503) | failed |\n|---|---|---|---|---|---|---|")
+	again := func() int64 { return 1 }
+	report(1, "the same again, as fast as answered", attack(flag.Arg(0), *n, 1, vegeta.Rate{}, duration, again))
+	var equations atomic.Int64
+	another := func() int64 { return 1 + equations.Add(1)%1_000_000 }
 	for _, clients := range []int{1, 16, 256} {
-		fastest := attack(flag.Arg(0), *n, clients, vegeta.Rate{}, duration)
+		fastest := attack(flag.Arg(0), *n, clients, vegeta.Rate{}, duration, another)
 		report(clients, "as fast as answered", fastest)
 		for _, part := range []float64{0.5, 0.8} {
 			rate := vegeta.Rate{Freq: max(1, int(part*fastest.Throughput)), Per: time.Second}
-			report(clients, fmt.Sprintf("%d /s", rate.Freq), attack(flag.Arg(0), *n, clients, rate, duration))
+			report(clients, fmt.Sprintf("%d /s", rate.Freq), attack(flag.Arg(0), *n, clients, rate, duration, another))
 		}
 	}
 }
 
-// equations is the number of the next equation.
-var equations atomic.Int64
-
-// attack asks at a rate, or with as many workers as there are connections if it is zero.
-func attack(url string, n, connections int, rate vegeta.Rate, duration time.Duration) *vegeta.Metrics {
+// attack asks for equations of the numbers that next gives, at a rate, or with as many workers as
+// there are connections if it is zero.
+func attack(url string, n, connections int, rate vegeta.Rate, duration time.Duration, next func() int64) *vegeta.Metrics {
 	targeter := func(t *vegeta.Target) error {
 		body, err := json.Marshal(map[string]any{
-			"drift": fmt.Sprintf("-x + %.6f*x^2*exp(-x^2)", float64(equations.Add(1)%1_000_000)/1e6), "diffusion": "1", "n": n,
+			"drift": fmt.Sprintf("-x + %.6f*x^2*exp(-x^2)", float64(next())/1e6), "diffusion": "1", "n": n,
 		})
 		t.Method, t.URL, t.Body = http.MethodPost, url+"/v1/sample", body
 		t.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/x-npy"}}
