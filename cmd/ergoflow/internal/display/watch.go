@@ -33,10 +33,13 @@ func Watch(ctx context.Context, f Following, first coordinator.Status, in, out *
 	now := time.Now()
 	m := screenModel{following: f, ctx: asking, view: view{where: f.Where, status: first, heard: now, now: now, order: f.Order}}
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
-	if ctx.Err() == nil && err != nil || errors.Is(err, tea.ErrProgramPanic) { // else it ended as it should
-		return fmt.Errorf("the screen of the status: %w", err)
+	if ctx.Err() != nil && !errors.Is(err, tea.ErrProgramPanic) {
+		err = nil // it ended as it should
 	}
-	return nil
+	if err != nil {
+		err = fmt.Errorf("the screen of the status: %w", err)
+	}
+	return err
 }
 
 // screenModel is what bubbletea runs.
