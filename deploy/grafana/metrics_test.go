@@ -121,8 +121,8 @@ type file struct {
 		Title   string `json:"title"`
 		Source  struct{ UID string }
 		Targets []struct {
-			Expr   string                `json:"expr"`
-			Legend string                `json:"legendFormat"`
+			Expr   string               `json:"expr"`
+			Legend string               `json:"legendFormat"`
 			Source struct{ UID string } `json:"datasource"`
 		} `json:"targets"`
 	} `json:"panels"`

@@ -147,11 +147,9 @@ func Blocks(ctx context.Context, f Following, first coordinator.Status, out io.W
 	heard := time.Now()
 	var off trouble
 	st, err := first, error(nil)
-	for {
+	for ctx.Err() == nil {
 		now := time.Now()
 		switch {
-		case ctx.Err() != nil:
-			return nil
 		case err == nil:
 			off, heard = trouble{}, now
 			if _, err := fmt.Fprintf(out, "%s\n", now.Format(time.RFC3339)); err != nil {
@@ -172,8 +170,8 @@ func Blocks(ctx context.Context, f Following, first coordinator.Status, out io.W
 		select {
 		case <-time.After(f.Every):
 		case <-ctx.Done():
-			return nil
 		}
 		st, err = f.Ask(ctx)
 	}
+	return nil
 }
