@@ -47,6 +47,7 @@ type sink struct {
 	out         outgoing      // set by connect
 	ended       chan struct{} // closed when the stream is gone
 	unreachable atomic.Bool   // there is no way to its host
+	bytes       atomic.Uint64 // of numbers, sent
 }
 
 // A source is a rank that we receive from.
@@ -58,6 +59,7 @@ type source struct {
 	claimed atomic.Bool   // a stream has connected as this rank
 	drained chan struct{} // closed when its stream is read to its end
 	parted  chan struct{} // closed when its stream is gone
+	bytes   atomic.Uint64 // of numbers, received
 	silence silence
 }
 
@@ -240,10 +242,11 @@ func (r *Ring) header(m move, f format, n int) header {
 // send queues message m of the vector x.
 func (r *Ring) send(to *sink, s schedule, m move, x vector, how mode) error {
 	lo, hi := s.span(m)
-	err := to.out.send(r.header(m, x.format(), hi-lo), func(scratch func() []byte) []byte { return x.encode(how, lo, hi, scratch) })
-	if err != nil {
+	h := r.header(m, x.format(), hi-lo)
+	if err := to.out.send(h, func(scratch func() []byte) []byte { return x.encode(how, lo, hi, scratch) }); err != nil {
 		return r.wrap("send", to.rank, err)
 	}
+	to.bytes.Add(uint64(h.length))
 	return nil
 }
 
@@ -295,5 +298,6 @@ func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) err
 		return r.wrap("receive", from.rank, fmt.Errorf("%w: got %v, want %v", kind, f.header, want))
 	}
 	x.decode(lo, hi, &f, add)
+	from.bytes.Add(uint64(f.header.length))
 	return nil
 }

@@ -108,8 +108,10 @@ func (l *loop) watch(ctx context.Context, plan ergoflow.Plan) {
 func (l *loop) result(plan ergoflow.Plan, r jobs.Result) {
 	switch {
 	case r.Dead:
+		l.tallies.add(func(sum *tally) { sum.jobsDead++ })
 		l.post(machine.Dead{Run: r.Run, Shard: r.Shard, Reason: fmt.Sprintf("%s (on %s, attempt %d)", r.Error, r.Worker, r.Attempt)})
 	case r.Error != "":
+		l.tallies.add(func(sum *tally) { sum.jobsAgain++ })
 		l.about(journal.Data).Warn("a job failed; the queue hands it out again", "shard", r.Shard, "worker", r.Worker, "attempt", r.Attempt, "error", r.Error)
 	case l.store.Has(plan.Dataset, r.Shard):
 		l.post(machine.Generated{Run: r.Run, Shard: r.Shard})

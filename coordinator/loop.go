@@ -42,6 +42,7 @@ type loop struct {
 	gossip    string       // where to join, for the status
 	security  *security    // nil: plain text
 	uploading atomic.Int32 // checkpoints that are arriving
+	tallies   tallies
 	work      chan func()
 	ended     chan struct{} // closed when run has returned
 	stopped   chan struct{} // closed when all workers have left

@@ -1,7 +1,9 @@
 package coordinator
 
 import (
+	"context"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
+	"github.com/ergoflow/ergoflow/data/jobs"
 )
 
 // snapshot is what the metrics of one scrape are made of.
@@ -19,15 +22,20 @@ type snapshot struct {
 	waiting   int
 	schedules []queue.ScheduleStatus
 	refusals  int
+	tally     tally
 	expires   time.Time // of the coordinator's certificate; zero: plain text
 }
 
-// measuredRun is a run under way, with its newest checkpoint; nil: it has none.
+// measuredRun is a run under way.
 type measuredRun struct {
 	fleet.RunStatus
 	status machine.Status
-	saved  *checkpoint.Info
+	saved  *checkpoint.Info // the newest; nil: it has none
+	jobs   *jobs.Depth      // nil: the run has none, or the server of the queue does not say
 }
+
+// depthWait bounds how long a scrape waits for the server of the job queue.
+const depthWait = 500 * time.Millisecond
 
 // measure takes a snapshot. It is for any goroutine.
 func (l *loop) measure() (s snapshot, ok bool) {
@@ -37,6 +45,8 @@ func (l *loop) measure() (s snapshot, ok bool) {
 		}
 		s.waiting, s.schedules, s.refusals = l.runs.Waiting(), l.runs.Schedules(1), l.refused.count
 	})
+	s.tally = l.tallies.read()
+	l.measureJobs(s.runs)
 	if l.security != nil {
 		s.expires = l.security.own.Certificate().NotAfter
 	}
@@ -55,6 +65,24 @@ func (l *loop) measure() (s snapshot, ok bool) {
 	return s, ok
 }
 
+// measureJobs asks for the jobs of the runs that generate shards, of all at once.
+func (l *loop) measureJobs(runs []measuredRun) {
+	ctx, cancel := context.WithTimeout(l.ctx, depthWait)
+	defer cancel()
+	var asking sync.WaitGroup
+	for i := range runs {
+		if runs[i].State != machine.StateGenerating {
+			continue
+		}
+		asking.Go(func() {
+			if depth, err := l.queue.Depth(ctx, runs[i].Run); err == nil {
+				runs[i].jobs = &depth
+			}
+		})
+	}
+	asking.Wait()
+}
+
 // collector makes the metrics at every scrape from a snapshot, so that the series of workers and
 // runs that are gone vanish. The label run is the run's number in the queue.
 type collector struct {
@@ -68,7 +96,7 @@ var described = []struct {
 	labels []string
 	help   string
 }{
-	{"ergoflow_build_info", []string{"version"}, "The coordinator's version. Always 1."},
+	{"ergoflow_build_info", []string{"version"}, "The version of the process. Always 1."},
 	{"ergoflow_run_info", []string{"run", "hash", "experiment", "state"}, "A run under way. Always 1."},
 	{"ergoflow_run_step", []string{"run"}, "The most advanced step that is known."},
 	{"ergoflow_run_steps", []string{"run"}, "The step at which the run ends."},
@@ -76,10 +104,12 @@ var described = []struct {
 	{"ergoflow_run_samples_per_second", []string{"run"}, "Samples that the run learns from in a second."},
 	{"ergoflow_run_time_seconds_total", []string{"run", "cause"}, "Time of the run by cause: useful, or what it was lost to."},
 	{"ergoflow_run_generation", []string{"run"}, "Number of the last generation."},
+	{"ergoflow_run_generations_ended_total", []string{"run", "reason"}, "Generations that have ended, by the kind of reason."},
 	{"ergoflow_run_members", []string{"run"}, "Workers in the generation."},
 	{"ergoflow_run_cut_links", []string{"run"}, "Links between workers that carry nothing."},
 	{"ergoflow_run_shards", []string{"run"}, "Shards of the run, the held-out one included."},
 	{"ergoflow_run_shards_present", []string{"run"}, "Shards that exist."},
+	{"ergoflow_run_jobs", []string{"run", "state"}, "Jobs for shards in the queue, by state: waiting, out (a worker has it) or again (of these, handed out before)."},
 	{"ergoflow_run_checkpoint_step", []string{"run"}, "Step of the newest checkpoint."},
 	{"ergoflow_run_checkpoint_timestamp_seconds", []string{"run"}, "When the newest checkpoint was stored, in Unix time."},
 	{"ergoflow_run_checkpoint_bytes", []string{"run"}, "Size of the newest checkpoint."},
@@ -94,6 +124,9 @@ var described = []struct {
 	{"ergoflow_schedule_failures", []string{"schedule"}, "Failures of a schedule in a row."},
 	{"ergoflow_schedule_next_timestamp_seconds", []string{"schedule"}, "When the schedule starts its next run, in Unix time."},
 	{"ergoflow_schedule_done_timestamp_seconds", []string{"schedule"}, "When a run of the schedule last ended well, in Unix time."},
+	{"ergoflow_job_failures_total", []string{"outcome"}, "Attempts at jobs for shards that failed, by outcome: again (the queue hands the job out again) or dead (it failed for good)."},
+	{"ergoflow_checkpoint_writes_total", []string{"outcome"}, "Checkpoints that have arrived, by outcome: stored or failed."},
+	{"ergoflow_checkpoint_write_seconds_total", nil, "Time in which checkpoints were written to the disk."},
 	{"ergoflow_refusals_total", nil, "Connections, messages and requests that the coordinator has refused."},
 	{"ergoflow_certificate_expiry_timestamp_seconds", nil, "When the coordinator's certificate ends, in Unix time."},
 }
@@ -146,6 +179,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		}
 		when("ergoflow_schedule_done_timestamp_seconds", d.LastDone, d.Name)
 	}
+	total("ergoflow_job_failures_total", float64(s.tally.jobsAgain), "again")
+	total("ergoflow_job_failures_total", float64(s.tally.jobsDead), "dead")
+	total("ergoflow_checkpoint_writes_total", float64(s.tally.written), "stored")
+	total("ergoflow_checkpoint_writes_total", float64(s.tally.notWritten), "failed")
+	total("ergoflow_checkpoint_write_seconds_total", s.tally.writing)
 	total("ergoflow_refusals_total", float64(s.refusals))
 	when("ergoflow_certificate_expiry_timestamp_seconds", s.expires)
 }
@@ -167,10 +205,18 @@ func (r measuredRun) collect(gauge, total func(string, float64, ...string), when
 		}
 	}
 	gauge("ergoflow_run_generation", float64(s.Generation), run)
+	for _, reason := range machine.Endings {
+		total("ergoflow_run_generations_ended_total", float64(s.Endings[reason]), run, string(reason))
+	}
 	gauge("ergoflow_run_members", float64(s.WorldSize), run)
 	gauge("ergoflow_run_cut_links", float64(len(s.CutLinks)), run)
 	gauge("ergoflow_run_shards", float64(s.Shards.Total), run)
 	gauge("ergoflow_run_shards_present", float64(s.Shards.Done), run)
+	if d := r.jobs; d != nil {
+		gauge("ergoflow_run_jobs", float64(d.Waiting), run, "waiting")
+		gauge("ergoflow_run_jobs", float64(d.Out), run, "out")
+		gauge("ergoflow_run_jobs", float64(d.Again), run, "again")
+	}
 	if c := r.saved; c != nil {
 		gauge("ergoflow_run_checkpoint_step", float64(c.Step), run)
 		when("ergoflow_run_checkpoint_timestamp_seconds", c.Time, run)

@@ -50,7 +50,9 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	}
 	var info checkpoint.Info
 	if err == nil {
+		began := time.Now()
 		info, err = v.loop.saved.Save(uploaded(h), data)
+		v.loop.tallies.wrote(began, err)
 	}
 	if err != nil {
 		if stream.Context().Err() == nil {

@@ -51,20 +51,25 @@ func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order messag
 		}
 		begin := time.Now()
 		err := data.Generate(ctx, dataset, job.Shard, store, w.simulator, nil)
+		ended := func(outcome jobOutcome) { w.meter.count(func(c *counts) { c.jobs[outcome]++ }) }
 		if err != nil && ctx.Err() != nil {
+			ended(jobStopped)
 			w.log.Info("stopped making a shard", "shard", job.Shard, "reason", context.Cause(ctx))
 			return err
 		}
 		if err != nil {
 			w.log.Warn("shard not made", "shard", job.Shard, "error", err)
 			if disk.Full(err) {
+				ended(jobPostponed)
 				return jobs.Postpone(fmt.Errorf("shard %d: %w", job.Shard, full(err, store)))
 			}
+			ended(jobFailed)
 			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) || errors.Is(err, shard.ErrLink) || errors.Is(err, data.ErrImports) { // would fail on every worker
 				err = jobs.Permanent(err)
 			}
 			return err
 		}
+		ended(jobMade)
 		w.log.Info("shard made", "shard", job.Shard, "simulator", w.simulator, "seconds", time.Since(begin).Seconds())
 		return nil
 	})

@@ -38,6 +38,9 @@ func (r *rank) run(ctx context.Context) error {
 		r.session.w.log.Info("generation ended", "generation", r.assign.Generation, "rank", r.assign.Rank, "reason", context.Cause(ctx))
 	})()
 	err := r.takePart(ctx)
+	if err != nil && ctx.Err() == nil {
+		r.session.w.meter.count(func(c *counts) { c.broken++ })
+	}
 	if e, ok := errors.AsType[*allreduce.Error](err); ok {
 		return r.blame(e, err)
 	}
@@ -68,6 +71,8 @@ func (r *rank) takePart(ctx context.Context) (err error) {
 		return err
 	}
 	defer r.ring.Close()
+	r.session.w.meter.joined(r.ring, r.workers())
+	defer r.session.w.meter.left()
 	ctx, cancel := context.WithCancel(ctx)
 	r.batches = r.replica.Batches(ctx, r.assign.Shards)
 	defer r.batches.Wait()
@@ -132,6 +137,7 @@ func (r *rank) apply() error {
 		return fmt.Errorf("update of step %d: %w", r.update.Step, err)
 	}
 	r.timing.Update = r.watch.Lap()
+	r.session.w.meter.stepped(r.timing)
 	r.session.post(protocol.Applied{Progress: message.Progress{
 		Step: r.replica.Step(), Loss: loss, Samples: samples, Timing: r.timing,
 	}})

@@ -86,6 +86,9 @@ func (s *session) takeState(ctx context.Context, r *replica.Replica, source mess
 	if err != nil {
 		return err
 	}
+	if source.Kind != message.SourceFresh {
+		s.w.meter.count(func(c *counts) { c.fetched[source.Kind]++ })
+	}
 	if st.Step != want.Step {
 		return fmt.Errorf("got a state at step %d instead of %d", st.Step, want.Step)
 	}

@@ -29,11 +29,12 @@ type uploader struct {
 	secret uint64
 	trust  *trust.Credentials // nil: plain text
 	log    *slog.Logger
+	meter  *meter
 	slot   chan struct{} // holds one token while an upload is under way
 }
 
-func newUploader(id ergoflow.WorkerID, secret uint64, trust *trust.Credentials, log *slog.Logger) *uploader {
-	return &uploader{id: id, secret: secret, trust: trust, log: log, slot: make(chan struct{}, 1)}
+func newUploader(id ergoflow.WorkerID, secret uint64, trust *trust.Credentials, log *slog.Logger, meter *meter) *uploader {
+	return &uploader{id: id, secret: secret, trust: trust, log: log, meter: meter, slot: make(chan struct{}, 1)}
 }
 
 // A checkpoint is a state on its way to the coordinator.
@@ -52,6 +53,7 @@ func (u *uploader) start(address string, c checkpoint, failed func(error)) {
 	select {
 	case u.slot <- struct{}{}:
 	default:
+		u.meter.count(func(c *counts) { c.uploads[uploadSkipped]++ })
 		u.log.Warn("checkpoint skipped: the previous one is still being uploaded", "step", step)
 		failed(errors.New("the previous checkpoint is still being uploaded"))
 		return
@@ -60,6 +62,14 @@ func (u *uploader) start(address string, c checkpoint, failed func(error)) {
 		defer func() { <-u.slot }()
 		begin := time.Now()
 		id, err := u.upload(address, c)
+		u.meter.count(func(c *counts) {
+			c.upload += time.Since(begin).Seconds()
+			if err == nil {
+				c.uploads[uploadSaved]++
+			} else {
+				c.uploads[uploadFailed]++
+			}
+		})
 		if err != nil {
 			u.log.Error("checkpoint not saved", "step", step, "error", err)
 			failed(err)

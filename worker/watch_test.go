@@ -25,7 +25,7 @@ func TestReportStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &worker{log: slog.New(slog.DiscardHandler)}
-				w.uploads = newUploader("a", 1, nil, w.log)
+				w.uploads = newUploader("a", 1, nil, w.log, newMeter())
 				ctx, cancel := context.WithCancel(t.Context())
 				running, ended := context.WithCancel(t.Context())
 				begin := time.Now()

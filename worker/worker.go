@@ -24,6 +24,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/upkeep"
+	"github.com/ergoflow/ergoflow/internal/webserver"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/simulator"
 	"github.com/ergoflow/ergoflow/model/training/trainer"
@@ -40,6 +41,7 @@ type Config struct {
 	Join    []string
 	Gossip  string // own gossip address; port 0 picks one
 	Listen  string // address for gradients and state; port 0 picks one
+	HTTP    string // address of the metrics; empty: none
 	Backend string // auto, xla:cpu, xla:cuda or go
 	Engine  string // what simulates: auto, an instruction set or "device"
 	// Credentials are what the worker shows, and by which it judges others; nil: plain text.
@@ -82,7 +84,8 @@ type worker struct {
 	uploads   *uploader
 	drain     <-chan struct{}
 	log       *slog.Logger
-	refusals  *rate.Limiter           // bounds how many refused streams are reported
+	refusals  *rate.Limiter // bounds how many refused streams are reported
+	meter     *meter
 	current   atomic.Pointer[session] // nil between sessions
 
 	replica   atomic.Pointer[replica.Replica] // nil before the first Prepare
@@ -122,9 +125,19 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("listen for peers on %s: %w", c.Listen, err)
 	}
 	w := newWorker(c, compute, engine, gossip.Advertise(listener.Addr().String()))
+	var watchers net.Listener // nil: nobody asks
+	if c.HTTP != "" {
+		if watchers, err = net.Listen("tcp", c.HTTP); err != nil {
+			listener.Close()
+			return fmt.Errorf("listen for metrics on %s: %w", c.HTTP, err)
+		}
+		defer watchers.Close()
+		watchers = webserver.Protect(watchers, c.Credentials)
+		w.log.Info("metrics", "address", watchers.Addr())
+	}
 	defer w.drop()
 	defer w.watchDevice(ctx, c.Stuck)()
-	err = w.join(ctx, c, listener)
+	err = w.join(ctx, c, listener, watchers)
 	if errors.Is(err, protocol.ErrLeft) || ctx.Err() != nil { // gRPC's errors are not context.Canceled
 		return nil
 	}
@@ -141,8 +154,8 @@ func (c *Config) check() error {
 
 // beyondLoopback is an address that other hosts can reach; empty: there is none.
 func (c *Config) beyondLoopback() string {
-	for _, address := range []string{c.Gossip, c.Listen} {
-		if !gossip.IsLoopback(address) {
+	for _, address := range []string{c.Gossip, c.Listen, c.HTTP} {
+		if address != "" && !gossip.IsLoopback(address) {
 			return address
 		}
 	}
@@ -163,16 +176,17 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		drain:       c.Drain,
 		log:         c.Log,
 		refusals:    rate.NewLimiter(1, 5),
+		meter:       newMeter(),
 		changeBatch: c.changeBatch,
 	}
-	w.uploads = newUploader(w.id, w.secret, w.trust, w.log)
+	w.uploads = newUploader(w.id, w.secret, w.trust, w.log, w.meter)
 	w.rings.OnRefusal(w.refused)
 	return w
 }
 
 // join joins the gossip, serves peers and holds sessions with the coordinator,
-// until the worker leaves or ctx ends. It closes the listener.
-func (w *worker) join(ctx context.Context, c Config, listener net.Listener) error {
+// until the worker leaves or ctx ends. It closes the listener. watchers may be nil.
+func (w *worker) join(ctx context.Context, c Config, listener, watchers net.Listener) error {
 	joining, joined := w.untilDrain(ctx)
 	defer joined()
 	seeds, set, err := w.introduction(joining, c.Join)
@@ -204,6 +218,11 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.rings.Serve(server, listener, w.address) })
+	watching, unwatched := context.WithCancel(ctx)
+	defer unwatched()
+	if watchers != nil {
+		group.Go(func() error { return w.serveHTTP(watching, watchers) })
+	}
 	if w.trust != nil {
 		group.Go(func() error {
 			upkeep.Every(ctx, upkeepInterval, w.renewCertificate, upkeep.Log(w.log, "renewal of the certificate"))
@@ -227,6 +246,7 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 		})
 	}
 	group.Go(func() error {
+		defer unwatched()
 		defer server.Stop()
 		return w.holdSessions(ctx, members)
 	})
@@ -236,6 +256,7 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 // refused reports a stream to the data port that was refused, to the log and to
 // the coordinator's status. It drops most reports of a flood.
 func (w *worker) refused(from string, err error) {
+	w.meter.count(func(c *counts) { c.refusals++ })
 	if !w.refusals.Allow() {
 		return
 	}

@@ -29,6 +29,7 @@ func TestInsecure(t *testing.T) {
 		"loopback":           {Config{Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0"}, nil},
 		"beyond":             {Config{Gossip: "127.0.0.1:0", Listen: "0.0.0.0:0"}, gossip.ErrInsecure},
 		"gossip beyond":      {Config{Gossip: "0.0.0.0:0", Listen: "127.0.0.1:0"}, gossip.ErrInsecure},
+		"metrics beyond":     {Config{Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0", HTTP: "0.0.0.0:0"}, gossip.ErrInsecure},
 		"with --insecure":    {Config{Gossip: "0.0.0.0:0", Listen: "0.0.0.0:0", Insecure: true}, nil},
 		"with a certificate": {Config{Gossip: "0.0.0.0:0", Listen: "0.0.0.0:0", Credentials: new(trust.Credentials)}, nil},
 	} {

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/display"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -65,7 +66,7 @@ func benchCluster(ctx context.Context, e experiment.Experiment, workers int, bac
 func (m clusterMeasurement) print() error {
 	fmt.Fprintf(stdout, "%s, %s, %d workers: median %.1f ms, %.0f samples/s\n", m.Experiment, m.Batch, m.World, 1e3*m.Median, m.SamplesPerSecond)
 	if m.WaitsFor != nil {
-		fmt.Fprintf(stdout, "waits for %s\n", waitLine(m.WaitsFor))
+		fmt.Fprintf(stdout, "waits for %s\n", display.WaitsFor(m.WaitsFor))
 	}
 	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "ms\tdata\tgradient\tcopy\tring\twait\tupdate\tother\tall\t")

@@ -29,6 +29,9 @@ func addContext(cmd *cobra.Command, context *string) {
 	cmd.Flags().StringVar(context, "context", "", "directory of your credentials for a secured cluster, as `ergoflow join` makes it (default: those in --dir)")
 }
 
+// given reports whether a cluster is named.
+func (f clusterFlags) given() bool { return f.dir != "" || f.addr != "" || f.context != "" }
+
 // String is the cluster as commands take it.
 func (f clusterFlags) String() string {
 	given := "--dir " + f.dir

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/display"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/internal/memory"
@@ -182,7 +183,7 @@ func examineCluster(ctx context.Context, dir string) (f finding, ok bool) {
 		f.Detail = err.Error()
 	case st.AcceptsPlaintext:
 		f.Detail = gossip.HalfSecured
-		f.Hint = "in plain text: " + plaintextLine(st.Plaintext)
+		f.Hint = "in plain text: " + display.Plaintext(st.Plaintext)
 	case st.Secured:
 		f.OK, f.Detail = true, "connections are encrypted, and need certificates"
 	case gossip.IsLoopback(st.Gossip):

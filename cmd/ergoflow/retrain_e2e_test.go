@@ -197,15 +197,15 @@ func (e *endToEnd) outcome(r queue.Run, want retraining.Decision) retraining.Out
 	return *j.Outcome
 }
 
-// journal is what the test reads of journal.json.
-type journal struct {
+// outcomeFile is what the test reads of journal.json.
+type outcomeFile struct {
 	Trained []struct {
 		Done bool `json:"done"`
 	} `json:"trained"`
 	Outcome *retraining.Outcome `json:"outcome"`
 }
 
-func (e *endToEnd) journal() (j journal) {
+func (e *endToEnd) journal() (j outcomeFile) {
 	content, err := os.ReadFile(filepath.Join(e.dir, "retrain", "journal.json"))
 	if err != nil {
 		return j // not yet

@@ -2,175 +2,191 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
-	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/display"
 	"github.com/ergoflow/ergoflow/coordinator"
-	"github.com/ergoflow/ergoflow/coordinator/fleet"
-	"github.com/ergoflow/ergoflow/coordinator/gossip"
-	"github.com/ergoflow/ergoflow/coordinator/machine"
+)
+
+// The bounds of --watch, in seconds.
+const (
+	shortestWatch = 0.1
+	longestWatch  = 3600
 )
 
 func statusCommand() *cobra.Command {
 	var cluster clusterFlags
 	var asJSON bool
+	var sort string
+	var seconds float64
 	cmd := &cobra.Command{
-		Use:     "status (--dir DIR | --addr HOST:PORT)",
-		Short:   "Show the status of a cluster",
-		Example: "  ergoflow status --dir ergoflow-runs/vn1d-demo --json",
+		Use:   "status [--dir DIR | --addr HOST:PORT]",
+		Short: "Show the status of a cluster",
+		Long: `Shows the run, what its time goes to, and the workers.
+
+Without --dir, --addr and --context it takes the coordinator that runs on this
+machine. If there are several it lists them, and if there is none it says what
+finished last in ergoflow-runs.
+
+--watch shows it again and again, on the whole screen of a terminal: keys sort
+the workers and scroll, q ends it. Without a terminal it prints a block of text
+each time. When the coordinator does not answer it says so, and goes on when
+that is back.`,
+		Example: "  ergoflow status\n  ergoflow status --watch --sort wait\n  ergoflow status --dir ergoflow-runs/vn1d-demo --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := cluster.dial(cmd.Context())
+			ctx := cmd.Context()
+			order, err := display.ParseOrder(sort)
 			if err != nil {
-				return err
+				return usagef("--sort: %w", err)
 			}
-			defer client.Close()
-			st, err := client.Status(cmd.Context(), "")
-			if err != nil {
-				return err
+			watch := cmd.Flags().Changed("watch")
+			if watch && !(seconds >= shortestWatch && seconds <= longestWatch) {
+				return usagef("--watch is %g seconds, not %g to %d", seconds, shortestWatch, longestWatch)
 			}
-			if asJSON {
+			if !cluster.given() {
+				running := runningHere()
+				switch {
+				case len(running) == 1:
+					cluster.dir = running[0]
+				case len(running) == 0 && (watch || asJSON):
+					return noneRuns()
+				case len(running) == 0:
+					return printLast(ctx)
+				case watch || asJSON:
+					return severalRun("status", running)
+				default:
+					return printRunning(ctx, running)
+				}
+			}
+			asking := asking{cluster: cluster}
+			defer asking.close()
+			st, err := asking.status(ctx)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
 				return printJSON(st)
+			case !watch:
+				return display.Text(stdout, st, order)
 			}
-			return printStatus(st)
+			f := display.Following{Where: cluster.String(), Every: time.Duration(seconds * float64(time.Second)), Order: order, Ask: asking.status}
+			if term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())) {
+				return display.Watch(ctx, f, st, os.Stdin, os.Stdout)
+			}
+			return display.Blocks(ctx, f, st, stdout)
 		},
 	}
 	cluster.add(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	f.StringVar(&sort, "sort", display.Orders()[0], "order of the workers: "+strings.Join(display.Orders(), ", ")+"; a minus before it reverses it")
+	f.Float64Var(&seconds, "watch", 1, "show it again every so many `SECONDS`, until q or Ctrl-C")
+	f.Lookup("watch").NoOptDefVal = "1"
+	cmd.MarkFlagsMutuallyExclusive("json", "watch")
 	return cmd
 }
 
-// printStatus prints the run, cut links, the workers and the refused connections.
-func printStatus(st coordinator.Status) error {
-	fmt.Fprintf(stdout, "state       %s\n", st.State)
-	if st.Run != "" {
-		printRun(st)
-	}
-	if st.Failure != "" {
-		fmt.Fprintf(stdout, "failure     %s\n", st.Failure)
-	}
-	for _, l := range st.CutLinks {
-		fmt.Fprintf(stdout, "cut link    %s and %s do not reach each other, since %s\n", l.Workers[0], l.Workers[1], l.Since.Format(time.RFC3339))
-	}
-	if len(st.Conducts) > 1 {
-		if err := printConducted(st.Conducts); err != nil {
-			return err
+// asking asks a coordinator again and again. After a failure it looks for it anew: one that is
+// started again may have another address.
+type asking struct {
+	cluster clusterFlags
+	client  *conduct.Client // nil: none is open
+}
+
+func (a *asking) status(ctx context.Context) (st coordinator.Status, err error) {
+	if a.client == nil {
+		if a.client, err = a.cluster.dial(ctx); err != nil {
+			a.client = nil
+			return st, err
 		}
 	}
-	if line := queueLine(st.Waiting); line != "" {
-		fmt.Fprintf(stdout, "queue       %s\n", line)
+	if st, err = a.client.Status(ctx, ""); err != nil {
+		a.close()
 	}
-	if st.Reason != "" {
-		fmt.Fprintf(stdout, "last        %s\n", st.Reason)
+	return st, err
+}
+
+func (a *asking) close() {
+	if a.client != nil {
+		a.client.Close()
+		a.client = nil
 	}
-	if !st.Secured && !gossip.IsLoopback(st.Gossip) {
-		fmt.Fprintln(stdout, "insecure    connections are plain text: everybody who reaches the ports can join and change the training")
+}
+
+// listWait bounds how long each of several coordinators may take to answer.
+const listWait = 2 * time.Second
+
+// printRunning lists the coordinators of this machine.
+func printRunning(ctx context.Context, dirs []string) error {
+	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "directory\texperiment\tstate\tstep\tworkers")
+	for _, dir := range dirs {
+		one := asking{cluster: clusterFlags{dir: dir}}
+		answer, cancel := context.WithTimeout(ctx, listWait)
+		st, err := one.status(answer)
+		cancel()
+		one.close()
+		if err != nil {
+			fmt.Fprintf(t, "%s\t-\t%s\t\t\n", dir, strings.ReplaceAll(err.Error(), "\n", " "))
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%d\n", dir, cmp.Or(st.Experiment, "-"), st.State, st.Step, st.Steps, len(st.Workers))
 	}
-	if st.AcceptsPlaintext {
-		fmt.Fprintf(stdout, "insecure    %s\n", gossip.HalfSecured)
-		fmt.Fprintf(stdout, "plain text  %s\n", plaintextLine(st.Plaintext))
-	}
-	if err := printWorkers(st.Workers); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
-	for i, r := range st.Refused {
-		if i == 0 {
-			fmt.Fprintln(stdout, "\nrefused")
-		}
-		fmt.Fprintf(stdout, "%s  %s: %s (%d times)\n", r.Time.Format(time.RFC3339), r.From, r.Reason, r.Count)
-	}
+	fmt.Fprintf(os.Stderr, "hint: one of them: ergoflow status --dir %s\n", dirs[0])
 	return nil
 }
 
-// plaintextLine says which workers keep a cluster from being secured.
-func plaintextLine(workers []string) string {
-	if len(workers) == 0 {
-		return "no worker: start the coordinator again without --accept-plaintext"
-	}
-	return strings.Join(workers, ", ") + ": drain each, and start it again with --token (docs/security.md)"
+// severalRun is the error of a command that is for one coordinator.
+func severalRun(command string, dirs []string) error {
+	return withHint(usagef("%d coordinators run on this machine", len(dirs)), "name one: ergoflow %s --dir %s", command, strings.Join(dirs[:min(len(dirs), 5)], " or "))
 }
 
-// queueLine says how many runs wait; empty: none.
-func queueLine(waiting int) string {
-	switch waiting {
-	case 0:
-		return ""
-	case 1:
-		return "1 run waits"
-	}
-	return fmt.Sprintf("%d runs wait", waiting)
+// noneRuns is the error of a command that needs a coordinator.
+func noneRuns() error {
+	return withHint(errors.New("no coordinator runs on this machine"), "name another machine's: --addr HOST:PORT, with --context if it is secured; `ergoflow status` says what finished last")
 }
 
-func printRun(st coordinator.Status) {
-	fmt.Fprintf(stdout, "run         %s (%.12s)\n", st.Experiment, st.Run)
-	fmt.Fprintf(stdout, "shards      %d of %d\n", st.Shards.Done, st.Shards.Total)
-	fmt.Fprintf(stdout, "step        %d of %d\n", st.Step, st.Steps)
-	if st.Loss != nil {
-		fmt.Fprintf(stdout, "loss        %.4g\n", *st.Loss)
+// printLast says what finished last in the directory of runs.
+func printLast(ctx context.Context) error {
+	last, ok := lastRun(ctx)
+	if !ok {
+		return withHint(fmt.Errorf("no coordinator runs on this machine, and there is no run in %s", runsDirectory), "start one with `ergoflow run vn1d --preset demo`; another machine's: --addr HOST:PORT")
 	}
-	fmt.Fprintf(stdout, "generation  %d, world size %d\n", st.Generation, st.WorldSize)
-	if w := st.WaitsFor; w != nil {
-		fmt.Fprintf(stdout, "waits for   %s\n", waitLine(w))
+	fmt.Fprintf(stdout, "no coordinator runs on this machine\n\nlast        %s\n", last.dir)
+	if last.err != nil {
+		return last.err
 	}
-	if g := st.Goodput; g != nil && g.Seconds > 0 {
-		printGoodput(*g)
+	fmt.Fprintf(stdout, "run         %s (%.12s)\n", last.experiment, last.run)
+	state := "interrupted"
+	if last.step == last.steps {
+		state = "finished"
 	}
-}
-
-// printGoodput prints what the run's time went to, but for causes below a thousandth of it.
-func printGoodput(g machine.Goodput) {
-	part := func(seconds float64) string { return fmt.Sprintf("%.1f %%", 100*seconds/g.Seconds) }
-	total := time.Duration(g.Seconds * float64(time.Second)).Round(time.Second)
-	fmt.Fprintf(stdout, "goodput     %s of %s in useful steps\n", part(g.Useful), total)
-	for _, l := range g.Lost {
-		if l.Seconds >= g.Seconds/1000 {
-			fmt.Fprintf(stdout, "  %-10s%s: %s\n", l.Cause, part(l.Seconds), l.Why)
-		}
+	fmt.Fprintf(stdout, "state       %s, saved %s\nstep        %d of %d\n", state, clockTime(last.saved), last.step, last.steps)
+	if last.hasLoss {
+		fmt.Fprintf(stdout, "loss        %.4g\n", last.loss)
 	}
-}
-
-// printConducted prints the runs that have workers at once.
-func printConducted(runs []fleet.RunStatus) error {
-	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "\nrun\texperiment\tstate\tstep\tworkers\tuses")
-	for _, r := range runs {
-		uses := "all"
-		if r.Bounds != (ergoflow.WorkerBounds{}) {
-			uses = r.Bounds.String()
-		}
-		fmt.Fprintf(t, "%d\t%s (%.12s)\t%s\t%d of %d\t%d\t%s\n", r.Entry, r.Experiment, r.Run, r.State, r.Step, r.Steps, r.Workers, uses)
+	if last.page != "" {
+		fmt.Fprintf(stdout, "report      %s\nlook at it  ergoflow report %s\n", last.page, last.dir)
+		return nil
 	}
-	fmt.Fprintln(t)
-	return t.Flush()
-}
-
-// waitLine describes the straggler that the other workers wait for.
-func waitLine(w *machine.WaitsFor) string {
-	return fmt.Sprintf("%s, %.3g ms a step; it is the last in %d of %d steps", w.Worker, 1e3*w.Seconds, w.Steps, w.Of)
-}
-
-func printWorkers(workers []machine.WorkerStatus) error {
-	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
-	for i, w := range workers {
-		if i == 0 {
-			fmt.Fprintln(t, "\nworker\trun\trank\tpid\taddress\tdevice\tshards\tstep\tstate")
-		}
-		state := w.State
-		if w.Slow {
-			state += ", slow"
-		}
-		if w.Pace > 0 {
-			state += fmt.Sprintf(", %.3g ms per shard", 1e3*w.Pace)
-		}
-		if w.Reason != "" {
-			state += ": " + w.Reason
-		}
-		fmt.Fprintf(t, "%s\t%.12s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, cmp.Or(w.Run, "-"), w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, state)
+	fmt.Fprintf(stdout, "look at it  ergoflow checkpoints list --dir %s\n", last.dir)
+	if logs := filepath.Join(last.dir, "logs"); exists(logs) {
+		fmt.Fprintf(stdout, "logs        %s\n", logs)
 	}
-	return t.Flush()
+	return nil
 }

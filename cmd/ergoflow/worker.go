@@ -47,7 +47,7 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 		Example: "  ergoflow worker --join 127.0.0.1:7946\n  ergoflow worker --join 10.0.0.1:7071 --listen 10.0.0.2:0 --gossip 10.0.0.2:0 --token ERGO1…",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkAddresses(cmd, "listen", "gossip"); err != nil {
+			if err := checkAddresses(cmd, "listen", "gossip", "http"); err != nil {
 				return err
 			}
 			for _, address := range strings.Split(join, ",") {
@@ -102,6 +102,7 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 	f.StringVar(&c.CredentialsDir, "credentials", "", "directory of the worker's credentials (default: one for the address of --join in the user's configuration)")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks a free one")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks a free one")
+	f.StringVar(&c.HTTP, "http", "", "address of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")
 	f.StringVar(&c.Backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	addSimulator(cmd, &c.Engine)
 	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")

@@ -108,7 +108,7 @@ func (m *Machine) admit() {
 		if joiners == "" {
 			return
 		}
-		m.end(joiners)
+		m.end(EndJoined, joiners)
 	}
 	m.form(candidates, cmp.Or(m.ended, "training begins"))
 }
@@ -258,7 +258,7 @@ func (m *Machine) ready(w *worker, e message.Ready) {
 		return
 	}
 	if why := m.overtaken(g); why != "" {
-		m.end(why)
+		m.end(EndSuperseded, why)
 		return
 	}
 	g.phase, g.waited = running, 0
@@ -332,7 +332,7 @@ func (m *Machine) complaint(w *worker, e message.Complaint) {
 	if e.Peer != "" {
 		text = fmt.Sprintf("worker %s complains about %s at step %d: %s", w.ID, e.Peer, e.Step, e.Reason)
 	}
-	m.end(text)
+	m.end(EndBroken, text)
 	m.failedAttempt(g.members, text)
 }
 
@@ -382,7 +382,7 @@ func (m *Machine) expelLate() {
 	g := m.current
 	if g.phase == assigned && len(g.isReady) == 0 && len(g.members) > 1 {
 		text := fmt.Sprintf("no member of generation %d was ready within %v", g.number, m.config.ReadyTimeout)
-		m.end(text)
+		m.end(EndBroken, text)
 		m.failedAttempt(g.members, text)
 		return
 	}
@@ -429,9 +429,13 @@ const (
 )
 
 // end ends the present generation, and tells the members that are still connected.
-func (m *Machine) end(reason string) {
+func (m *Machine) end(kind Ending, reason string) {
 	g := m.current
 	m.current, m.ended = nil, reason
+	if m.run.endings == nil {
+		m.run.endings = make(map[Ending]int)
+	}
+	m.run.endings[kind]++
 	m.stepBroken(reason)
 	if g.phase != reporting {
 		m.previous = g
@@ -455,8 +459,8 @@ func EndReason(decision string, generation ergoflow.Generation) (reason string, 
 	return reason, found
 }
 
-func (m *Machine) endIfMember(w *worker, reason string) {
+func (m *Machine) endIfMember(w *worker, kind Ending, reason string) {
 	if m.current != nil && m.current.has(w.ID) {
-		m.end(reason)
+		m.end(kind, reason)
 	}
 }

@@ -195,7 +195,7 @@ func (m *Machine) avoidCut(blamed ergoflow.Generation, why string) {
 		m.because(why)
 		return
 	}
-	m.end(why)
+	m.end(EndCut, why)
 }
 
 // forgetLinks forgets the links of a worker whose session has ended: the next may be of

@@ -33,6 +33,7 @@ type run struct {
 	loss          float64       // of the last step, as rank 0 computed it
 	hasLoss       bool
 	speed         speed
+	endings       map[Ending]int // of generations
 
 	settleBy  time.Time                 // until then the machine waits for workers that prepare; zero: it does not
 	notBefore time.Time                 // the next generation, after complaints
@@ -95,7 +96,7 @@ func (m *Machine) submit(e Submit) {
 		m.because(fmt.Sprintf("run %s is suspended", old.Run))
 	}
 	if m.current != nil {
-		m.end(fmt.Sprintf("run %s takes over", e.Plan.Run))
+		m.end(EndRun, fmt.Sprintf("run %s takes over", e.Plan.Run))
 	}
 	// Another machine may have had the run before: its states are of generations of that one.
 	m.ledger = Ledger{Generation: max(m.ledger.Generation, m.taken), Plan: &e.Plan, Until: e.Until, Entry: e.Entry}
@@ -336,7 +337,7 @@ func (m *Machine) notSaved(e NotSaved) {
 	}
 	if e.Step == m.ledger.Plan.Steps && m.current != nil && m.current.phase == running {
 		members := m.current.members
-		m.end(text)
+		m.end(EndCheckpoint, text)
 		if e.Short != nil {
 			m.run.paused = true
 			return
@@ -372,7 +373,7 @@ func (m *Machine) withdraw(e Withdraw) {
 		return
 	}
 	if m.current != nil {
-		m.end(fmt.Sprintf("run %s is withdrawn: %s", plan.Run, e.Reason))
+		m.end(EndRun, fmt.Sprintf("run %s is withdrawn: %s", plan.Run, e.Reason))
 	}
 	m.ledger = Ledger{Generation: m.ledger.Generation}
 	m.setHolders(nil)
@@ -392,7 +393,7 @@ func (m *Machine) fail(reason string) {
 	m.emit(Warn{fmt.Sprintf("run %s failed: %s", m.ledger.Plan.Run, reason)})
 	m.because(fmt.Sprintf("run %s failed: %s", m.ledger.Plan.Run, reason))
 	if m.current != nil {
-		m.end("the run failed: " + reason)
+		m.end(EndRun, "the run failed: "+reason)
 	}
 	for _, w := range m.workers {
 		if w.phase == generating {

@@ -200,6 +200,11 @@ func (p *player) status() {
 	if s.Failure != "" {
 		fmt.Fprintf(&p.out, ", failure: %s", s.Failure)
 	}
+	for _, kind := range Endings {
+		if n := s.Endings[kind]; n > 0 {
+			fmt.Fprintf(&p.out, ", %d ended: %s", n, kind)
+		}
+	}
 	if f := s.WaitsFor; f != nil {
 		fmt.Fprintf(&p.out, ", in %d of %d steps for %s: %.3g s", f.Steps, f.Of, f.Worker, f.Seconds)
 	}

@@ -153,7 +153,7 @@ func (m *Machine) lose(w *worker, reason string) {
 	m.remove(w)
 	text := fmt.Sprintf("lost worker %s: %s", w.ID, reason)
 	m.because(text)
-	m.endIfMember(w, text)
+	m.endIfMember(w, EndLost, text)
 }
 
 // expel ends a worker's session from this side.
@@ -265,7 +265,7 @@ func (m *Machine) release() {
 			m.because(fmt.Sprintf("the coordinator asks worker %s for a checkpoint: no worker that stays has the state", w.ID))
 		case m.current != nil && m.current.has(w.ID):
 			if !m.saving() { // otherwise the saving worker needs the ring to finish its step
-				m.end(fmt.Sprintf("worker %s leaves", w.ID))
+				m.end(EndLeft, fmt.Sprintf("worker %s leaves", w.ID))
 			}
 		case m.current != nil && m.current.phase != running:
 		default:
@@ -284,7 +284,7 @@ func (m *Machine) dismiss(w *worker, why string) {
 	m.remove(w)
 	text := fmt.Sprintf("worker %s left (%s)", w.ID, why)
 	m.because(text)
-	m.endIfMember(w, text)
+	m.endIfMember(w, EndLeft, text)
 }
 
 // lastHolder reports whether w's state is newer than the latest checkpoint and would be
@@ -328,7 +328,7 @@ func (m *Machine) workerFailed(w *worker, e message.Failed) {
 	m.emit(Warn{text})
 	m.because(text)
 	if slices.ContainsFunc(m.workers, func(v *worker) bool { return v.phase != failed }) {
-		m.endIfMember(w, text)
+		m.endIfMember(w, EndFailed, text)
 		return
 	}
 	m.fail(fmt.Sprintf("no worker can continue the run: worker %s: %s", w.ID, e.Reason))

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -10,25 +11,28 @@ import (
 
 // Status is the document of `ergoflow status --json`.
 type Status struct {
-	State            string              `json:"state"` // one of the State constants
-	Run              string              `json:"run"`
-	Experiment       string              `json:"experiment"`
-	Generation       ergoflow.Generation `json:"generation"` // the last one begun
-	WorldSize        int                 `json:"world_size"`
-	Step             ergoflow.Step       `json:"step"` // the most advanced known
-	Steps            ergoflow.Step       `json:"steps"`
-	Loss             *float64            `json:"loss"`       // null before the first step, or not finite
-	Committed        *ergoflow.Mark      `json:"committed"`  // the last step known to be applied by all; null: none since the start
-	Checkpoint       *ergoflow.Step      `json:"checkpoint"` // the newest; null: none
-	Shards           ShardStatus         `json:"shards"`
-	SamplesPerSecond float64             `json:"samples_per_second"`
-	Timing           Timing              `json:"timing"`    // rank 0's
-	WaitsFor         *WaitsFor           `json:"waits_for"` // null: no step yet, or no member has waited
-	Goodput          *Goodput            `json:"goodput"`   // null: no run yet
-	Failure          string              `json:"failure,omitempty"`
-	Short            *Shortage           `json:"short,omitempty"` // of room on the disk; absent: a checkpoint was stored, or none was due
-	CutLinks         []CutLink           `json:"cut_links"`       // between workers; they are in no generation together
-	Workers          []WorkerStatus      `json:"workers"`
+	State      string              `json:"state"` // one of the State constants
+	Run        string              `json:"run"`
+	Experiment string              `json:"experiment"`
+	Generation ergoflow.Generation `json:"generation"` // the last one begun
+	WorldSize  int                 `json:"world_size"`
+	// Endings counts the generations that have ended since the coordinator conducts the run, by
+	// the kind of reason; kinds that have not come are absent.
+	Endings          map[Ending]int `json:"generations_ended"`
+	Step             ergoflow.Step  `json:"step"` // the most advanced known
+	Steps            ergoflow.Step  `json:"steps"`
+	Loss             *float64       `json:"loss"`       // null before the first step, or not finite
+	Committed        *ergoflow.Mark `json:"committed"`  // the last step known to be applied by all; null: none since the start
+	Checkpoint       *ergoflow.Step `json:"checkpoint"` // the newest; null: none
+	Shards           ShardStatus    `json:"shards"`
+	SamplesPerSecond float64        `json:"samples_per_second"`
+	Timing           Timing         `json:"timing"`    // rank 0's
+	WaitsFor         *WaitsFor      `json:"waits_for"` // null: no step yet, or no member has waited
+	Goodput          *Goodput       `json:"goodput"`   // null: no run yet
+	Failure          string         `json:"failure,omitempty"`
+	Short            *Shortage      `json:"short,omitempty"` // of room on the disk; absent: a checkpoint was stored, or none was due
+	CutLinks         []CutLink      `json:"cut_links"`       // between workers; they are in no generation together
+	Workers          []WorkerStatus `json:"workers"`
 }
 
 // CutLink is a link that carries nothing while both workers reach the coordinator.
@@ -73,6 +77,9 @@ func (m *Machine) Summary() Status {
 	if p := m.ledger.Plan; p != nil {
 		s.Run, s.Experiment, s.Steps, s.Step = p.Run, p.Experiment, p.Steps, m.run.step
 		s.Shards = ShardStatus{len(m.run.present), p.Shards + 1}
+	}
+	if s.Endings = maps.Clone(m.run.endings); s.Endings == nil {
+		s.Endings = map[Ending]int{} // never null in JSON
 	}
 	if loss := m.run.loss; m.run.hasLoss && !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 		s.Loss = &loss

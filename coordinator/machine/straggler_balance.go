@@ -35,7 +35,7 @@ func (m *Machine) rebalance(g *generation, latest, all paces) {
 	for rank, w := range m.workersOf(g) {
 		w.weight = b.weights[rank]
 	}
-	m.end(fmt.Sprintf("shards move to faster workers: the slowest part of a step should take %s instead of %s", ms(b.then), ms(b.now)))
+	m.end(EndBalanced, fmt.Sprintf("shards move to faster workers: the slowest part of a step should take %s instead of %s", ms(b.then), ms(b.now)))
 }
 
 // A balance is what placing shards by pace would give: the slowest member's part of a

@@ -206,7 +206,7 @@ func (s *Server) sample(ctx context.Context, equations []Equation, place int, d 
 		}
 	}
 	about.Timing.Total = time.Since(c.begin).Seconds() * 1000
-	s.metrics.sampled(m, len(equations), d.N)
+	s.metrics.sampled(m, answers, d.N, about.Timing)
 	return answers, about, nil
 }
 

@@ -395,6 +395,7 @@ func TestMetrics(t *testing.T) {
 		`ergoflow_requests_total{code="200",route="POST /v1/sample"} 1`,
 		`ergoflow_requests_total{code="422",route="POST /v1/sample"} 1`,
 		`ergoflow_samples_total{model="vn1d"} 10`, `ergoflow_models 1`,
+		`ergoflow_model_info{model="vn1d",run="`, `ergoflow_sampling_seconds_total{model="vn1d",part="sample"} `, `ergoflow_verdicts_total{model="vn1d",verdict="`,
 	} {
 		if !bytes.Contains(content, []byte(want)) {
 			t.Errorf("the metrics lack %s", want)
