@@ -228,6 +228,15 @@ func (f *Fleet) Status(run string) machine.Status {
 	return st
 }
 
+// Machines describes every machine, each with its own workers, in the order of their slots.
+func (f *Fleet) Machines() []machine.Status {
+	list := make([]machine.Status, len(f.slots))
+	for i, s := range f.slots {
+		list[i] = s.machine.Status()
+	}
+	return list
+}
+
 // RunStatus is a run under way, for the status.
 type RunStatus struct {
 	Entry      uint64                `json:"id"` // in the queue
