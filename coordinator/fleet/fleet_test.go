@@ -465,7 +465,7 @@ func TestDrain(t *testing.T) {
 	if len(effects) != 1 || effects[0].String() != "refused: there is no worker nobody" {
 		t.Errorf("effects %v", effects)
 	}
-	if all := b.f.Machines(); len(all) != 2 || len(all[0].Workers)+len(all[1].Workers) != 3 {
+	if all := b.f.Machines(true); len(all) != 2 || len(all[0].Workers)+len(all[1].Workers) != 3 {
 		t.Errorf("the machines are %+v", all)
 	}
 }
