@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +36,12 @@ var (
 	system = webpagetest.System
 	screen = webpagetest.Screen
 	until  = webpagetest.Until
-	text   = webpagetest.Text
 )
+
+// text waits until an element has a text, seen or scrolled away.
+func text(id, part string) webpagetest.Action {
+	return until(fmt.Sprintf(`document.getElementById(%q)?.textContent.includes(%q)`, id, part))
+}
 
 // drawn waits until the page shows a state.
 var drawn = until(`document.getElementById("main")?.ariaBusy === "false"`)
@@ -95,14 +100,15 @@ func TestPageOfManyWorkers(t *testing.T) {
 	b.Do("sort the other way", click(`[data-sort="own"]`), until(`document.querySelector("#workers tbody tr:last-child td").textContent.startsWith("host-0007")`))
 	b.Do("find one", fill("#find", "host-0042"), until(rows+` === 1`), text("workercount", "1 of 200"))
 	b.Do("find all", fill("#find", " "), press(kb.Backspace), until(rows+` === 200`))
-	var slowest float64
+	var times []float64
 	for step := 2; step < 40; step++ {
 		w.set(busy(200, step))
 		b.Do("see a step", text("facts", fmt.Sprintf("%d of 100,000", step)))
-		slowest = max(slowest, webpagetest.Evaluate[float64](b, `page.took`))
+		times = append(times, webpagetest.Evaluate[float64](b, `page.took`))
 	}
 	f, _ := s.page.hub.newest()
-	t.Logf("an update of 200 workers has %d bytes, and took at most %.1f ms to show, without layout", len(f.event), slowest)
+	slices.Sort(times)
+	t.Logf("an update of 200 workers has %d bytes, and took %.1f ms to show (median; at most %.1f), without layout", len(f.event), times[len(times)/2], times[len(times)-1])
 	if len(f.event) > 100_000 {
 		t.Errorf("an update has %d bytes", len(f.event))
 	}
@@ -134,7 +140,8 @@ func TestPageButtons(t *testing.T) {
 		"Promote vn1d@3":                anybody + " promotes vn1d@3: promoted on the page",
 		"Roll back vn1d":                anybody + " rolls back vn1d",
 	} {
-		b.Do(label, until(fmt.Sprintf(`document.querySelector('[aria-label="%s"]')`, label)), click(fmt.Sprintf(`[aria-label="%s"]`, label)), until(`document.getElementById("ask").open`),
+		there := fmt.Sprintf(`[aria-label="%s"]:not([hidden])`, label)
+		b.Do(label, until(fmt.Sprintf("document.querySelector('%s')", there)), click(there), until(`document.getElementById("ask").open`),
 			click("#ask-yes"), until(`!document.getElementById("ask").open`), text("done", "Done: "), script(`document.getElementById("done").textContent = document.getElementById("done").said = ""`))
 		if did := w.last(); did != want {
 			t.Errorf("%s: it did %q, want %q", label, did, want)
@@ -250,7 +257,17 @@ func TestPageGone(t *testing.T) {
 	serveAt(t, address, other.source(), func(p *Server, _ *http.Server) { p.build = "another" })
 	b.Do("back", until(`document.getElementById("banner").hidden`), text("log", "after"), text("log", "before"), text("log", "has started again"), text("workercount", "3"),
 		until(`!document.getElementById("older").hidden`))
-	b.Do("load the new page", click("#reload"), drawn, until(`document.getElementById("older").hidden`))
+	b.Do("load the new page", script(`window.old = true`), click("#reload"))
+	for loaded := false; !loaded; { // the page goes while it is asked
+		ctx, cancel := context.WithTimeout(b.Browser, time.Minute)
+		v, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!window.old && document.getElementById("main")?.ariaBusy === "false"`))
+		loaded = err == nil && v
+		if ctx.Err() != nil {
+			t.Fatal("the page is not loaded again:", err)
+		}
+		cancel()
+	}
+	b.Do("it is the new one", until(`document.getElementById("older").hidden`))
 }
 
 // heap is the size of what the page holds after garbage collection, in JavaScript and in elements, in bytes.
@@ -311,4 +328,4 @@ func count(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-var updates = flag.Int("dashboard.updates", 1200, "number of updates in the test of the page's memory")
+var updates = flag.Int("dashboard.updates", 600, "number of updates in the test of the page's memory")

@@ -60,7 +60,7 @@ export function draw(r) {
     ["samples per second", short(r.samples_per_second)],
     ["a step takes", perStep ? seconds(perStep) : "—"],
     ["time left", perStep && r.state === "training" ? seconds((r.steps - r.step) * perStep) : "—"],
-    ["generation", `${r.generation} of ${r.world_size} worker${r.world_size === 1 ? "" : "s"}`],
+    ["generation", `${r.generation}, ${r.world_size} worker${r.world_size === 1 ? "" : "s"}`],
     ["committed", r.committed ? `step ${count(r.committed.step)}` : "—"],
     ["checkpoint", r.checkpoint === null ? "none" : `step ${count(r.checkpoint)}`],
   ]);

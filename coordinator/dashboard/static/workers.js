@@ -7,7 +7,8 @@ import { count, seconds } from "./words.js";
 import { button } from "./act.js";
 
 const phases = ["data", "gradient", "copy", "ring", "wait", "update", "other"];
-const explained = { data: "waits for its batch", gradient: "gradient", copy: "gradient to the host", ring: "sum over the ring", wait: "waits for the last", update: "update", other: "between" };
+const inTime = [0, 1, 2, 4, 3, 5, 6]; // a worker waits for the last before the ring's sum begins
+const explained = { data: "waits for its batch", copy: "of the gradient to the host", wait: "for the last worker", ring: "sums the gradients", other: "between these" };
 const bad = new Set(["failed", "aside"]);
 
 let order = { by: "rank", down: false };
@@ -59,17 +60,17 @@ function paint(bar, w) {
   const stops = [];
   let at = 0;
   if (w.phases) {
-    w.phases.forEach((s, i) => {
-      const end = at + 100 * s / longest;
+    for (const i of inTime) {
+      const s = w.phases[i], end = at + 100 * s / longest;
       if (s > 0) stops.push(`var(--${phases[i]}) ${at.toFixed(1)}% ${end.toFixed(1)}%`);
       at = end;
-    });
+    }
     stops.push(`transparent ${at.toFixed(1)}%`);
   }
   const background = stops.length > 1 ? `linear-gradient(to right, ${stops.join(", ")})` : "none";
   if (bar.background === background) return;
   bar.background = bar.style.background = background;
-  const text = w.phases ? w.phases.map((s, i) => `${phases[i]} ${seconds(s)}`).join(", ") : "no step yet";
+  const text = w.phases ? inTime.map((i) => `${phases[i]} ${seconds(w.phases[i])}`).join(", ") : "no step yet";
   bar.title = text;
   bar.setAttribute("aria-label", text);
 }
@@ -90,7 +91,7 @@ export function draw(all) {
   show(byID("noworkers"), all.length === 0);
 }
 
-byID("phasekeys").append("All bars have one scale: ", ...phases.flatMap((p) => [element("span", { className: `key p-${p}` }), ` ${p} (${explained[p]}) `]));
+byID("phasekeys").append("All bars have one scale: ", ...inTime.map((i) => phases[i]).flatMap((p) => [element("span", { className: "whole" }, element("span", { className: `key p-${p}` }), ` ${p}${explained[p] ? ` (${explained[p]})` : ""}`), " "]));
 
 function sorted() {
   for (const b of document.querySelectorAll(".sort")) {
