@@ -86,8 +86,10 @@ retrain-e2e: ## three retrainings by a schedule on a local cluster, one of them 
 	$(GO) test -count=1 -v -timeout 20m -run '^TestRetrainE2E$$' ./cmd/ergoflow -args -retrain.e2e
 
 .PHONY: test-page
-test-page: ## run the page of `ergoflow serve` in a browser (a minute; needs Debian's chromium)
+test-page: ## run the pages of `ergoflow serve` and of a coordinator in a browser (minutes; needs Debian's chromium)
 	$(GO) test -count=1 ./model/serve/page
+	$(GO) test -count=1 -v -run '^TestPage' ./coordinator/dashboard -args -page
+	$(GO) test -count=1 -v -run '^TestPage' ./coordinator -args -page
 	$(GO) test -count=1 -v -run '^TestPage' ./model/serve -args -page
 
 DEPLOY_TOOLS := debootstrap curl systemd iproute2 python3-venv qemu-user-static

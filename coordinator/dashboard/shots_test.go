@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 var (
 	shots = flag.String("dashboard.shots", "", "directory for pictures of the page, for docs/dashboard.md")
+	pause = flag.Bool("dashboard.pause", false, "stop the coordinator's process for the picture of a page without it, and let it go on")
 	live  = flag.String("dashboard.live", "", "host:port of a coordinator's page, for the pictures of a run")
 )
 
@@ -48,5 +50,20 @@ func TestPageShots(t *testing.T) {
 	b.Do("dark", click("#theme"))
 	shot(b, "dark", 1280, 1800)
 	b.Do("light", click("#theme"))
-	shot(b, "narrow", 360, 1500)
+	shot(b, "narrow", 360, 1300)
+	if !*pause {
+		return
+	}
+	pid := webpagetest.Evaluate[int](b, `Number(document.getElementById("about").textContent.match(/\d+$/)[0])`)
+	b.Expect("ERR_")
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	}()
+	b.Do("it is gone", text("banner", "does not answer"))
+	shot(b, "gone", 1280, 900)
 }

@@ -7,6 +7,7 @@ import { percent } from "./words.js";
 import { say, show } from "./rows.js";
 
 const most = 600;
+const incrs = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000]; // seconds between ticks
 const columns = ["time", "step", "loss", "speed", "useful", "seconds"];
 
 let runs = {}; // histories by the run's hash
@@ -69,11 +70,11 @@ export function build() {
     const at = byID(kind.id), ink = colour("soft"), rule = colour("rule");
     const axis = { stroke: ink, grid: { stroke: rule, width: 1 }, ticks: { stroke: rule, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     const plot = new uPlot({
-      width: Math.max(120, at.clientWidth), height: 120, legend: { show: false }, pxAlign: 0,
+      width: Math.max(120, at.clientWidth), height: 120, legend: { show: false }, pxAlign: 0, padding: [8, 18, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 5 } },
       scales: { x: { time: true }, y: kind.log ? { distr: 3 } : { range: kind.range ? () => kind.range : (_, least, top) => [0, (top || 1) * 1.1] } },
       series: [{}, { stroke: colour(kind.colour), width: 1.5, points: { show: false }, spanGaps: false }],
-      axes: [{ ...axis, size: 24, space: 70, values: [[86400, "{MMM} {D}", null, null, null, null, null, null, 1], [3600, "{HH}:{mm}", null, null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },
+      axes: [{ ...axis, size: 24, space: 60, incrs, values: [[86400, "{MMM} {D}", null, null, null, null, null, null, 1], [3600, "{HH}:{mm}", null, null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },
         { ...axis, size: 46, space: 28, values: (_, ticks) => ticks.map((v) => v === null ? "" : kind.text(v)) }],
       hooks: { setCursor: [(u) => read(kind, u)] },
     }, [[], []], at);

@@ -1,7 +1,7 @@
 // The run that the page shows: state, progress, whom the others wait for, goodput with causes.
 
 import { byID, element, short } from "./text.js";
-import { keyed, mark, row, say, show } from "./rows.js";
+import { keyed, mark, say, show } from "./rows.js";
 import { count, percent, seconds } from "./words.js";
 
 const tone = { training: "good", done: "good", generated: "good", failed: "bad", waiting: "care", forming: "care", stopping: "care" };
@@ -29,17 +29,17 @@ const stack = keyed(byID("goodput"), (c) => c.cause, () => {
   return e;
 });
 
-const causes = keyed(byID("causes").tBodies[0], (c) => c.cause, () => {
-  const tr = row(4), key = element("span"), name = element("span");
-  tr.cell[0].append(key, " ", name);
-  tr.update = (c) => {
+const causes = keyed(byID("causes"), (c) => c.cause, () => {
+  const key = element("span"), name = element("span", { className: "cause" }), share = element("span"), time = element("span"), why = element("span", { className: "under" });
+  const e = element("li", {}, key, name, share, time, why);
+  e.update = (c) => {
     mark(key, `key c-${c.cause}`);
     say(name, c.cause);
-    say(tr.cell[1], percent(c.share));
-    say(tr.cell[2], seconds(c.seconds));
-    say(tr.cell[3], c.why || meaning[c.cause] || "");
+    say(share, percent(c.share));
+    say(time, seconds(c.seconds));
+    say(why, c.why || meaning[c.cause] || "");
   };
-  return tr;
+  return e;
 });
 
 // draw shows a run; undefined: there is none.
