@@ -24,8 +24,8 @@ import (
 
 // Bounds of what the page shows.
 const (
-	shownCheckpoints = 40
-	shownSchedules   = 100
+	shownCheckpoints = 20
+	shownSchedules   = 50
 )
 
 // pageSource is what the page gets from the loop.

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,6 +63,10 @@ func (s *Server) Register(mux *http.ServeMux) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if !here(r) {
 			refuse(w, http.StatusMisdirectedRequest, "the page answers at an IP address, at localhost and at the machine's name, so that no other site can point a name of its own at it")
+			return
+		}
+		if site := r.Header.Get("Sec-Fetch-Site"); strings.HasPrefix(r.URL.Path, "/api/") && (site == "cross-site" || site == "same-site") {
+			refuse(w, http.StatusForbidden, "a page of another site asks") // it could not read the answer, and would hold a stream
 			return
 		}
 		protected.ServeHTTP(w, r)

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -324,6 +326,78 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	}
 }
 
+// A viewer's stream over HTTP/2 and TLS outlives them, too, and ends when the certificate is
+// revoked.
+func TestStreamOfAViewer(t *testing.T) {
+	dir := t.TempDir()
+	authority, err := trust.CreateAuthority(t.Context(), dir, "lab", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	credentials := func(role trust.Role, name string) *trust.Credentials {
+		pair, err := authority.Issue(t.Context(), trust.Request{Role: role, Name: name}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bundle, err := authority.Bundle(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := filepath.Join(t.TempDir(), name)
+		if err := trust.SaveCredentials(at, pair, bundle); err != nil {
+			t.Fatal(err)
+		}
+		c, err := trust.OpenCredentials(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	own, viewer := credentials(trust.Coordinator, "coordinator"), credentials(trust.Viewer, "vera")
+	var revoked atomic.Bool
+	source := newWorld(1).source()
+	source.Access.Check = func(*x509.Certificate) error {
+		if revoked.Load() {
+			return errors.New("it is revoked")
+		}
+		return nil
+	}
+	page := New(source)
+	page.limits.beat = 30 * time.Millisecond
+	mux := http.NewServeMux()
+	page.Register(mux)
+	at, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := own.ServerConfig(trust.AllowRoles(trust.Viewer))
+	config.NextProtos = []string{"h2"}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second, ReadTimeout: 100 * time.Millisecond, WriteTimeout: 100 * time.Millisecond}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(tls.NewListener(at, config)) }()
+	defer func() { server.Close(); <-served }()
+	transport := &http.Transport{TLSClientConfig: viewer.ClientConfig(trust.AllowRoles(trust.Coordinator)), ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Get("https://" + at.Addr().String() + "/api/events")
+	if err != nil || response.ProtoMajor != 2 {
+		t.Fatalf("%v, %v", response, err)
+	}
+	defer response.Body.Close()
+	l := &listener{t, response.Body, bufio.NewReader(response.Body)}
+	if m := l.await("hello"); !strings.Contains(m.data, `"may":false`) || !strings.Contains(m.data, "viewer/vera") {
+		t.Errorf("hello: %+v", m)
+	}
+	for range 20 {
+		l.await("beat")
+	}
+	revoked.Store(true)
+	for {
+		if _, err := l.next(); err != nil {
+			return
+		}
+	}
+}
+
 // Fifty pages cost one snapshot and one encoding a second, and get the same bytes.
 func TestStreamsShareSnapshots(t *testing.T) {
 	w := newWorld(10)
@@ -552,6 +626,16 @@ func TestBadRequests(t *testing.T) {
 	}
 	if did := w.last(); did != "" {
 		t.Errorf("one of them did something: %s", did)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	if response, err := s.Client().Do(r); err != nil || response.StatusCode != http.StatusForbidden {
+		t.Errorf("another site follows the events: %v, %v", response, err)
+	} else {
+		response.Body.Close()
 	}
 	for _, path := range []string{"/api/drain", "/api/none", "/elsewhere"} {
 		if r, err := s.Client().Get(s.URL + path); err != nil || r.StatusCode < 400 {

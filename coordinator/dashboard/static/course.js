@@ -25,7 +25,7 @@ export function begin(histories) {
     if (had && old > 0) h.every = Math.max(h.every, had.every);
     while (h.time.length > most) thin(h);
   }
-  runs = histories;
+  runs = { ...runs, ...histories };
 }
 
 function thin(h) {
@@ -49,11 +49,11 @@ export function add(time, all) {
   for (const run of gone.slice(0, Math.max(0, Object.keys(runs).length - 8))) delete runs[run];
 }
 
-// shares is the share of useful time between each point and the one before.
+// shares is the share of useful time in the last few intervals before each point.
 function shares(h) {
   return h.time.map((_, i) => {
-    const passed = h.seconds[i] - (h.seconds[i - 1] ?? 0);
-    return i > 0 && passed > 0 ? Math.max(0, Math.min(1, (h.useful[i] - h.useful[i - 1]) / passed)) : null;
+    const from = Math.max(0, i - 5), passed = h.seconds[i] - h.seconds[from];
+    return passed > 0 ? Math.max(0, Math.min(1, (h.useful[i] - h.useful[from]) / passed)) : null; // null: also where the coordinator has started again
   });
 }
 
@@ -85,15 +85,9 @@ export function build() {
 
 function read(kind, u) {
   const i = u.cursor.idx, h = runs[chosen];
-  if (i === null || i === undefined || !h) return latest(kind);
+  if (i === null || i === undefined || !h) return say(byID(`${kind.id}-now`), "");
   const v = u.data[1][i];
   say(byID(`${kind.id}-now`), v === null || v === undefined ? "" : `${kind.text(v)} at step ${h.step[i]}`);
-}
-
-function latest(kind) {
-  const p = plots.find((p) => p.kind === kind);
-  const v = p?.plot.data[1]?.at(-1);
-  say(byID(`${kind.id}-now`), v === null || v === undefined ? "" : kind.text(v));
 }
 
 // draw shows a run.
@@ -106,7 +100,6 @@ export function draw(run = chosen) {
     if (kind.log) values = values.map((v) => v > 0 ? v : null); // a logarithm has no others
     const some = values.some((v) => v !== null && v !== undefined);
     plot.setData(some ? [h.time, values] : [[], []]);
-    if (plot.cursor.idx === null || plot.cursor.idx === undefined) latest(kind);
   }
 }
 

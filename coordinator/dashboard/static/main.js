@@ -79,7 +79,7 @@ follow({
   log(events) { log.add(events); },
   word(gone, since) {
     show(byID("banner"), gone);
-    if (gone) say(byID("banner"), `The coordinator does not answer. Its last word was ${seconds(Math.round((Date.now() - since) / 1000))} ago; what follows is of then. The page tries again every second.`);
+    if (gone) say(byID("since"), `Its last word was ${seconds(Math.round((Date.now() - since) / 1000))} ago, and what follows is of then.`);
     mark(byID("live"), `live ${gone ? "off" : "on"}`);
     say(byID("live"), gone ? "gone" : "live");
     byID("main").classList.toggle("old", gone);

@@ -40,6 +40,7 @@ export function keyed(parent, key, make) {
         known.set(k, e);
       }
       if (e === at) at = at.nextElementSibling;
+      else if (e.isConnected && parent.moveBefore) parent.moveBefore(e, at); // a button in it keeps the focus
       else parent.insertBefore(e, at);
       e.update(item);
     }
