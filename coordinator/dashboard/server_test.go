@@ -102,7 +102,9 @@ func (w *world) source() Source {
 		},
 		Change: func(e queue.Event) (queue.ID, error) { w.note("%T %v", e, e); return 9, nil },
 		Models: &Models{
-			List: func(context.Context) ([]Model, error) { return []Model{{Name: "vn1d", Champion: 2}}, nil },
+			List: func(context.Context) ([]Model, error) {
+				return []Model{{Name: "vn1d", Champion: 2, Versions: []Version{{Number: 3, Step: 8000, Aliases: []string{}}, {Number: 2, Step: 8000, Aliases: []string{"champion"}}}}}, nil
+			},
 			Promote: func(_ context.Context, model string, version int, by, reason string) error {
 				w.note("%s promotes %s@%d: %s", by, model, version, reason)
 				return nil

@@ -30,7 +30,7 @@ const refused = keyed(byID("refused").tBodies[0], (r) => `${r.from} ${r.reason}`
 // draw shows a state, and of its runs one.
 export function draw(s, run) {
   const making = s.workers.filter((w) => w.state === "generating");
-  say(byID("shards"), run ? `Of run ${run.id} ${count(run.shards.done)} of ${count(run.shards.total)} shards exist${making.length ? `; ${making.length} worker${making.length === 1 ? " generates" : "s generate"} others` : ""}.` : "There is no run that needs data.");
+  say(byID("shards"), run ? `${count(run.shards.done)} of ${count(run.shards.total)} shards of run ${run.id} exist${making.length ? `; ${making.length} worker${making.length === 1 ? " generates" : "s generate"} others` : ""}.` : "There is no run that needs data.");
   checkpoints(s.checkpoints);
   show(byID("checkpoints"), s.checkpoints.length > 0);
   show(byID("nocheckpoints"), s.checkpoints.length === 0 && !s.checkpoint_problem);
