@@ -40,7 +40,7 @@ func TestPageInABrowser(t *testing.T) {
 
 	a.kill()
 	s.close()
-	tab.Do("the coordinator is gone", text("banner", "does not answer"))
+	tab.Do("the coordinator is gone", webpagetest.Until(`!document.getElementById("banner").hidden`))
 	s = startWith(t, dir, open)
 	connect(t, s, "a", 10)
 	tab.Do("it is back", webpagetest.Until(`document.getElementById("banner").hidden`), text("log", "has started again"), text("log", "lost worker b"), rows(1), text("runstate", "training"))

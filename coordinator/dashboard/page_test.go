@@ -246,7 +246,7 @@ func TestPageGone(t *testing.T) {
 	b.Expect("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE")
 	b.Do("live", text("live", "live"), text("log", "before"))
 	first.stop()
-	b.Do("gone", text("banner", "does not answer"), text("live", "gone"), until(`document.getElementById("main").classList.contains("old")`))
+	b.Do("gone", until(`!document.getElementById("banner").hidden`), text("live", "gone"), until(`document.getElementById("main").classList.contains("old")`))
 	other := newWorld(3)
 	other.events.Add(time.Now(), journal.Training, false, "after")
 	serveAt(t, address, other.source(), func(p *Server, _ *http.Server) { p.build = "another" })

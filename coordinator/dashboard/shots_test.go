@@ -64,6 +64,6 @@ func TestPageShots(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	b.Do("it is gone", text("banner", "does not answer"))
+	b.Do("it is gone", until(`!document.getElementById("banner").hidden`))
 	shot(b, "gone", 1280, 900)
 }
