@@ -89,8 +89,10 @@ operate-e2e: ## watch runs with Prometheus while workers are killed, and explain
 	$(GO) test -count=1 -v -timeout 20m -run '^Test(Explain|Operate)' ./cmd/ergoflow -args -operate.e2e
 
 .PHONY: test-page
-test-page: ## run the page of `ergoflow serve` in a browser (a minute; needs Debian's chromium)
+test-page: ## run the pages of `ergoflow serve` and of a coordinator in a browser (minutes; needs Debian's chromium)
 	$(GO) test -count=1 ./model/serve/page
+	$(GO) test -count=1 -v -run '^TestPage' ./coordinator/dashboard -args -page
+	$(GO) test -count=1 -v -run '^TestPage' ./coordinator -args -page
 	$(GO) test -count=1 -v -run '^TestPage' ./model/serve -args -page
 
 DEPLOY_TOOLS := debootstrap curl systemd iproute2 python3-venv qemu-user-static

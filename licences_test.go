@@ -34,7 +34,7 @@ var chosen = map[string]string{
 // Code of others that is no Go module, and is embedded: name, version and the file with its
 // licence.
 var vendored = []struct{ name, version, licence string }{
-	{"uPlot", "1.6.32", "model/serve/page/static/uplot/LICENSE"},
+	{"uPlot", "1.6.32", "internal/webpage/static/uplot/LICENSE"},
 }
 
 var (

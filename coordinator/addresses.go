@@ -21,7 +21,7 @@ type Addresses struct {
 	Control string `json:"control"`        // host:port of the control service
 	Gossip  string `json:"gossip"`         // host:port to join
 	Join    string `json:"join,omitempty"` // host:port to join by certificate or token; empty in plain text
-	HTTP    string `json:"http,omitempty"` // host:port of the metrics; empty: none
+	HTTP    string `json:"http,omitempty"` // host:port of the page and the metrics; empty: none
 	NATS    string `json:"nats"`           // URL of the job queue, without credentials
 	// Plaintext is the host:port of the gossip of workers in plain text, where a secured
 	// coordinator accepts them.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
@@ -24,7 +25,7 @@ type Config struct {
 	Join      string // where processes join, host:port; default port 0 on the host of Listen
 	Store     string // shard store's directory, as workers see it; default Dir/shards
 	Jobs      string // embedded job queue, host:port; default port 0 on the host of Listen
-	HTTP      string // metrics, host:port; empty: none
+	HTTP      string // page and metrics, host:port; empty: none
 	NATS      string // URL of a job queue; default: an embedded one
 	NATSFiles string // directory with what that server asks for, as jobs.Access
 	Insecure  bool   // allows addresses beyond loopback without encryption and authentication
@@ -48,6 +49,9 @@ type Config struct {
 	// Retrainer is the command of a retraining's process. Default: this program's `retrain`, on
 	// this cluster.
 	Retrainer func(context.Context, queue.Run) *exec.Cmd
+
+	// Models is the registry that the page shows; nil: none.
+	Models *dashboard.Models
 
 	Ready func(Addresses) // called once, when all services are open
 	// FirstToken is called once, before Ready, by the first start of a secured cluster: with the

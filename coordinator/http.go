@@ -5,22 +5,24 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 
+	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/internal/webserver"
 )
 
-// openHTTP opens the address of Config.HTTP.
-func openHTTP(c Config, s *security) (net.Listener, error) {
-	l, err := listen(c.HTTP)
+// serveHTTP answers GET /metrics and /healthz, and shows the page, until ctx ends.
+func (l *loop) serveHTTP(ctx context.Context, c Config, listener net.Listener) error {
+	source, err := l.pageSource(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return webserver.Protect(l, s.credentials()), nil
-}
-
-// serveHTTP answers GET /metrics and /healthz until ctx ends.
-func (l *loop) serveHTTP(ctx context.Context, listener net.Listener) error {
+	page := dashboard.New(source)
+	var group sync.WaitGroup
+	group.Go(func() { page.Run(ctx) })
+	defer group.Wait()
 	mux := http.NewServeMux()
+	page.Register(mux)
 	mux.Handle("GET /metrics", webserver.Metrics(newCollector(l.measure)))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !l.do(func() {}) {

@@ -18,6 +18,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/webserver"
 )
 
 // makeDirectories makes those of the coordinator and of the shard store where they are
@@ -104,9 +105,10 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 		closing.add(func() error { s.joins.Close(); return nil })
 	}
 	if c.HTTP != "" {
-		if s.http, err = openHTTP(c, security); err != nil {
+		if s.http, err = reopen(last.HTTP, c.HTTP, listen); err != nil {
 			return nil, err
 		}
+		s.http = webserver.Protect(s.http, security.credentials())
 		closing.add(func() error { s.http.Close(); return nil })
 	}
 	if err := s.openJobs(ctx, c, last, security, closing); err != nil {

@@ -146,7 +146,7 @@ func serve(ctx context.Context, c Config, l *loop, services *services) error {
 		group.Go(func() error { l.keepSecure(looping, services.nats); return nil })
 	}
 	if services.http != nil {
-		group.Go(func() error { return l.serveHTTP(looping, services.http) })
+		group.Go(func() error { return l.serveHTTP(looping, c, services.http) })
 	}
 	group.Go(func() error { return publishAddresses(c, l.security, addresses) })
 	group.Go(func() error {

@@ -20,6 +20,7 @@ import (
 func coordinatorCommand() *cobra.Command {
 	var c coordinator.Config
 	var supervise bool
+	var models string
 	var bounds workersFor
 	cmd := &cobra.Command{
 		Use:   "coordinator --dir DIR",
@@ -54,10 +55,18 @@ credentials in --dir.`,
 			if c.Workers, err = bounds.value(); err != nil {
 				return err
 			}
+			if models != "" {
+				if c.Models, err = modelsForPage(models); err != nil {
+					return err
+				}
+			}
 			c.Log = logger()
 			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart
 			c.Ready = func(a coordinator.Addresses) {
 				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)
+				if a.HTTP != "" {
+					fmt.Fprintf(os.Stderr, "page: %s\n", pageURL(a))
+				}
 				if a.Plaintext != "" {
 					fmt.Fprintf(os.Stderr, "workers in plain text gossip at %s\n", a.Plaintext)
 				}
@@ -75,7 +84,8 @@ credentials in --dir.`,
 	f.StringVar(&c.Dir, "dir", "", "directory of the coordinator's state (required)")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the control service; port 0 picks a free one")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
-	f.StringVar(&c.HTTP, "http", "", "address of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")
+	f.StringVar(&c.HTTP, "http", "", "address of the page and of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")
+	f.StringVar(&models, "registry", "", "directory of the registry that the page shows, and in which it promotes and rolls back (default: none)")
 	f.StringVar(&c.Store, "store", "", "directory of the shard store, readable by every worker (default DIR/shards)")
 	f.StringVar(&c.Jobs, "jobs", "", "address of the embedded job queue (default: port 0 on the host of --listen)")
 	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")

@@ -26,6 +26,7 @@ type localFlags struct {
 	workers int
 	backend string
 	engine  string
+	http    string // of the coordinator's page; empty: none
 }
 
 func (f *localFlags) add(cmd *cobra.Command) {
@@ -114,6 +115,6 @@ func (f *localFlags) options(e experiment.Experiment) (conduct.Options, error) {
 	if e.Training.Reproducible {
 		threads = 1 // with other numbers of threads XLA rounds differently
 	}
-	return conduct.Options{Plan: plan, Local: &conduct.Local{Dir: f.dir, Workers: f.workers,
+	return conduct.Options{Plan: plan, Local: &conduct.Local{Dir: f.dir, Workers: f.workers, HTTP: f.http,
 		Args: []string{"--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads)}}}, nil
 }

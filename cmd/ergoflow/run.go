@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -25,6 +26,12 @@ run stopped, and reuses shards that exist.`,
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if err := checkAddresses(cmd, "http"); err != nil {
+				return err
+			}
+			if local.http != "" && !gossip.IsLoopback(local.http) {
+				return withHint(usagef("--http %s is not on loopback", local.http), "the processes of `run` speak plain text: give 127.0.0.1:PORT, and reach it from elsewhere by `ssh -L`")
+			}
 			e, err := choose.loadTried(ctx, args[0])
 			if err != nil {
 				return err
@@ -52,6 +59,7 @@ run stopped, and reuses shards that exist.`,
 	choose.addReproducible(cmd)
 	addStart(cmd, &start)
 	local.add(cmd)
+	cmd.Flags().StringVar(&local.http, "http", "", "address on loopback of a page that shows the run (default: none)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the results as JSON (docs/formats.md)")
 	return cmd
 }

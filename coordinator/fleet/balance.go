@@ -228,6 +228,28 @@ func (f *Fleet) Status(run string) machine.Status {
 	return st
 }
 
+// MachineStatus is what a machine has: a run, under way or ended, or none.
+type MachineStatus struct {
+	Entry uint64 // in the queue
+	Count int    // of its workers
+	machine.Status
+}
+
+// Machines describes every machine, in the order of their slots; where workers is set with its
+// own workers and their links.
+func (f *Fleet) Machines(workers bool) []MachineStatus {
+	list := make([]MachineStatus, len(f.slots))
+	for i, s := range f.slots {
+		list[i] = MachineStatus{Entry: s.entry(), Count: s.machine.Workers()}
+		if workers {
+			list[i].Status = s.machine.Status()
+		} else {
+			list[i].Status = s.machine.Summary()
+		}
+	}
+	return list
+}
+
 // RunStatus is a run under way, for the status.
 type RunStatus struct {
 	Entry      uint64                `json:"id"` // in the queue

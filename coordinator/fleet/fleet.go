@@ -121,6 +121,8 @@ func (f *Fleet) Step(now time.Time, event machine.Event) (effects []Effect, reas
 		if s, ok := f.sessions[e.Session]; ok {
 			f.step(s.slot, e)
 		}
+	case machine.Drain:
+		f.step(f.withWorker(e.Worker), e)
 	case machine.Closed:
 		f.closed(e)
 		f.balance()
@@ -194,6 +196,16 @@ func (f *Fleet) withRun(run string) *slot {
 		}
 	}
 	return nil
+}
+
+// withWorker is the slot that has a worker; the first where none has.
+func (f *Fleet) withWorker(id ergoflow.WorkerID) *slot {
+	for _, v := range f.sessions {
+		if v.worker == id {
+			return v.slot
+		}
+	}
+	return f.slots[0]
 }
 
 // isFree reports whether a slot has no run that is under way.

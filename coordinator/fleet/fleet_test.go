@@ -416,7 +416,10 @@ func TestClockSetBack(t *testing.T) {
 func TestLostBeforeItMoves(t *testing.T) {
 	for what, lose := range map[string]func(*bench, machine.Session){
 		"its stream breaks": func(b *bench, s machine.Session) { b.lose(b.workers[s].id) },
-		"it leaves":         func(b *bench, s machine.Session) { b.step(machine.Received{Session: s, Message: message.Drain{}}) },
+		"it is drained": func(b *bench, s machine.Session) {
+			b.step(machine.Drain{Worker: b.workers[s].id, By: "operator/ada"})
+		},
+		"it leaves": func(b *bench, s machine.Session) { b.step(machine.Received{Session: s, Message: message.Drain{}}) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			b := newBench(t, machine.Config{}, nil)
@@ -439,6 +442,31 @@ func TestLostBeforeItMoves(t *testing.T) {
 				t.Errorf("%d places are kept", n)
 			}
 		})
+	}
+}
+
+// A worker of any run is drained by its name; one that is not there is named.
+func TestDrain(t *testing.T) {
+	b := newBench(t, machine.Config{}, nil)
+	b.join(names(4)...)
+	b.submit(1, "a", 2, 2)
+	b.submit(2, "b", 2, 2)
+	b.pass(5 * time.Second)
+	b.want(0, 2, 2)
+	for _, w := range b.workers {
+		if w.run == "b" {
+			b.step(machine.Drain{Worker: w.id, By: "operator/ada"})
+			break
+		}
+	}
+	b.pass(5 * time.Second)
+	b.want(0, 2, 1)
+	effects, _ := b.f.Step(b.now, machine.Drain{Worker: "nobody", By: "operator/ada"})
+	if len(effects) != 1 || effects[0].String() != "refused: there is no worker nobody" {
+		t.Errorf("effects %v", effects)
+	}
+	if all := b.f.Machines(true); len(all) != 2 || len(all[0].Workers)+len(all[1].Workers) != 3 {
+		t.Errorf("the machines are %+v", all)
 	}
 }
 

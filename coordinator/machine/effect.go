@@ -36,7 +36,7 @@ type (
 		Plan   ergoflow.Plan
 		Shards []int
 	}
-	// Answer is the answer to the Submit that had this effect; empty: accepted.
+	// Answer is the answer to the Submit or Drain that had this effect; empty: accepted.
 	Answer struct{ Refusal string }
 	// Refused: the machine refused a request or a message. It is for log and status.
 	Refused struct {

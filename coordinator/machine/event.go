@@ -32,6 +32,11 @@ type (
 	// Transfer has workers leave the run in order, as if they had asked to, and open other
 	// sessions.
 	Transfer struct{ Workers []Transferred }
+	// Drain has a worker leave in order, as if it had asked to. It is answered.
+	Drain struct {
+		Worker ergoflow.WorkerID
+		By     string // who wants that
+	}
 	// Received is any other message of a session.
 	Received struct {
 		Session Session
@@ -157,6 +162,7 @@ const (
 func (Opened) event()      {}
 func (Arrived) event()     {}
 func (Transfer) event()    {}
+func (Drain) event()       {}
 func (Received) event()    {}
 func (Closed) event()      {}
 func (Alive) event()       {}

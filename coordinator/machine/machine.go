@@ -174,6 +174,8 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.displace(e.Opened)
 	case Transfer:
 		m.transfer(e)
+	case Drain:
+		m.drainFor(e)
 	case Received:
 		if w := m.hear(e.Session); w != nil {
 			m.received(w, e.Message)

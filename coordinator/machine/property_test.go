@@ -129,8 +129,10 @@ func (c *chaos) random() {
 			complaint.Silent = append(complaint.Silent, c.id())
 		}
 		c.event(Received{s, complaint})
-	case n < 85:
+	case n < 84:
 		c.event(Received{s, message.Drain{}})
+	case n < 85:
+		c.event(Drain{Worker: c.id(), By: "operator/ada"})
 	case n < 86:
 		c.event(Received{s, message.Failed{Run: "r", Reason: "no"}})
 	case n < 90:

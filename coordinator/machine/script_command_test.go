@@ -108,6 +108,8 @@ func (p *player) doSession(c command) bool {
 		received(message.Failed{Run: c.text("run", p.run), Reason: "it does not compile"})
 	case "drain":
 		received(message.Drain{})
+	case "dismiss":
+		p.event(Drain{Worker: ergoflow.WorkerID(id), By: c.text("by", "operator/ada")})
 	case "report":
 		report := message.Report{Generation: generation, HasState: c.has("step"), Hash: c.text("hash", "h")}
 		if report.HasState {

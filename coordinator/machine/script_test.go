@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 //	saved step=N made=G [final]     made is the present generation where it is left out
 //	prepared|failed|drain|close ID  and: prepared ID run=R order=N
 //	report ID [step=N made=G] [hash=H] [generation=N]
+//	dismiss ID [by=WHO]             WHO drains a worker
 //	ready|progress|complain ID ...  and: complain ID [peer=A] [silent=A,B]
 //	checked ID peer=A [failure=F]   the link between them was checked
 //	steps [n=N] [ID=T…]             every member makes N steps, one a second, a worker's

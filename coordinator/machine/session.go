@@ -222,6 +222,25 @@ func (m *Machine) drain(w *worker, why string) {
 	}
 }
 
+// drainFor drains a worker for somebody else than itself.
+func (m *Machine) drainFor(e Drain) {
+	w := m.byID(e.Worker)
+	if w == nil {
+		m.emit(Answer{fmt.Sprintf("there is no worker %.128s", e.Worker)})
+		return
+	}
+	m.emit(Answer{})
+	switch {
+	case w.transferred: // no longer: it leaves for good
+		w.transferred, w.leaveReason = false, "drained by "+e.By
+	case w.draining:
+		return
+	default:
+		m.leave(w, "drained by "+e.By)
+	}
+	m.because(fmt.Sprintf("%s drains worker %s", e.By, w.ID))
+}
+
 func (m *Machine) leave(w *worker, why string) {
 	w.draining, w.leaveReason = true, why
 	w.leaveBy = m.now.Add(m.config.DrainTimeout)

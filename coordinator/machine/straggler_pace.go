@@ -40,7 +40,8 @@ func (p paces) known() bool { return slices.Min(p.each) > 0 }
 
 // lowerMedian of two is the smaller one: of two workers the faster is typical.
 func lowerMedian(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
 	return sorted[(len(sorted)-1)/2]
 }
 

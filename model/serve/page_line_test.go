@@ -8,10 +8,10 @@ import (
 )
 
 // onLine opens the page on an untrained model on the line.
-func onLine(t *testing.T) *tab {
+func onLine(t *testing.T) tab {
 	t.Helper()
 	b := openTab(t, "")
-	b.address = serveOn(t, "127.0.0.1:0", "", "vn1d").address
+	b.Address = serveOn(t, "127.0.0.1:0", "", "vn1d").address
 	b.visit("")
 	return b
 }
@@ -22,8 +22,8 @@ const unprocessable = "status of 422"
 // is mended.
 func TestPageFormulaErrors(t *testing.T) {
 	b := onLine(t)
-	b.expect(unprocessable)
-	b.do("type a wrong drift", fill("#drift-0", "x-x^^3"), text("drift-0-error", "unexpected token"))
+	b.Expect(unprocessable)
+	b.Do("type a wrong drift", fill("#drift-0", "x-x^^3"), text("drift-0-error", "unexpected token"))
 	if got := evaluate[string](b, `document.querySelector("#drift-0-error pre").textContent`); got != "x-x^^3\n....^" {
 		t.Errorf("the mark is %q", got)
 	}
@@ -33,16 +33,16 @@ func TestPageFormulaErrors(t *testing.T) {
 	if font := evaluate[string](b, `getComputedStyle(document.querySelector("#drift-0-error pre")).fontFamily`); !strings.Contains(font, "mono") {
 		t.Errorf("the mark is in %s", font)
 	}
-	b.do("mend it", fill("#drift-0", "x-x^3"), until(`document.getElementById("drift-0-error").hidden`), answered,
+	b.Do("mend it", fill("#drift-0", "x-x^3"), until(`document.getElementById("drift-0-error").hidden`), answered,
 		until(`document.querySelector("#chart canvas")`))
-	b.do("type a wrong diffusion", fill("#diffusion-0", "x"), text("diffusion-0-error", "diffusion"))
-	b.do("leave it empty", fill("#diffusion-0", kb.Delete), until(`!document.getElementById("diffusion-0-error").hidden`))
+	b.Do("type a wrong diffusion", fill("#diffusion-0", "x"), text("diffusion-0-error", "diffusion"))
+	b.Do("leave it empty", fill("#diffusion-0", kb.Delete), until(`!document.getElementById("diffusion-0-error").hidden`))
 }
 
 // Names become sliders; a slider changes the law, and its bounds can be typed.
 func TestPageSliders(t *testing.T) {
 	b := onLine(t)
-	b.do("type a formula with a name", fill("#drift-0", "-kappa*(x-1)"), fill("#diffusion-0", "0.5+0*sin(pi*x)"), until(`document.getElementById("parameter-kappa")`), answered)
+	b.Do("type a formula with a name", fill("#drift-0", "-kappa*(x-1)"), fill("#diffusion-0", "0.5+0*sin(pi*x)"), until(`document.getElementById("parameter-kappa")`), answered)
 	if names := evaluate[string](b, `document.getElementById("sliders").dataset.names`); names != `["kappa"]` {
 		t.Errorf("the parameters are %s", names)
 	}
@@ -52,9 +52,9 @@ func TestPageSliders(t *testing.T) {
 	if got := variance(); got != "0.125" { // σ²/2κ at κ = 1
 		t.Errorf("the exact variance is %s", got)
 	}
-	b.do("move the slider to its end by the keyboard", focus("#parameter-kappa"), press(kb.End),
+	b.Do("move the slider to its end by the keyboard", focus("#parameter-kappa"), press(kb.End),
 		until(`document.querySelector("#moments tr:nth-child(3)").innerText.includes("0.0312")`))
-	b.do("widen its range", fill(".slider .max", "8"), until(`document.getElementById("parameter-kappa").max === "8"`),
+	b.Do("widen its range", fill(".slider .max", "8"), until(`document.getElementById("parameter-kappa").max === "8"`),
 		focus("#parameter-kappa"), press(kb.End),
 		until(`document.querySelector("#moments tr:nth-child(3)").innerText.includes("0.0156")`))
 }
@@ -62,46 +62,46 @@ func TestPageSliders(t *testing.T) {
 // An example fills the fields.
 func TestPageExample(t *testing.T) {
 	b := onLine(t)
-	b.do("choose an example", focus("#preset"), press("Tilted"),
+	b.Do("choose an example", focus("#preset"), press("Tilted"),
 		until(`document.getElementById("drift-0").value === "x-x^3+c"`), until(`document.getElementById("parameter-c")`), answered)
 }
 
 // The repair changes the verdict, and the page says what it did.
 func TestPageRepair(t *testing.T) {
 	b := onLine(t)
-	b.do("see the verdict", text("verdict", "do not use"), text("certificate", "Advice"))
-	b.do("repair", click("#mend"), text("verdict", "good"), text("repaired", "The repair moved the samples"),
+	b.Do("see the verdict", text("verdict", "do not use"), text("certificate", "Advice"))
+	b.Do("repair", click("#mend"), text("verdict", "good"), text("repaired", "The repair moved the samples"),
 		text("name-samples", "samples after repair"), text("mend", "Undo"))
-	b.do("undo it", click("#mend"), text("verdict", "do not use"), until(`document.getElementById("repaired").innerText === ""`))
-	b.do("repair by weights", focus("#repair"), press("weights"), text("repaired", "importance weights"))
-	b.do("undo it again", click("#mend"), until(`document.getElementById("repaired").innerText === ""`), // a select joins keys within a second
+	b.Do("undo it", click("#mend"), text("verdict", "do not use"), until(`document.getElementById("repaired").innerText === ""`))
+	b.Do("repair by weights", focus("#repair"), press("weights"), text("repaired", "importance weights"))
+	b.Do("undo it again", click("#mend"), until(`document.getElementById("repaired").innerText === ""`), // a select joins keys within a second
 		script(`document.getElementById("repair").blur()`))
-	b.do("repair by steps", focus("#repair"), press("steps"), text("repaired", "1,000 steps"))
-	b.do("see the checks", click("#checks summary"), text("checkrows", "ks"), text("checkrows", "pass"))
+	b.Do("repair by steps", focus("#repair"), press("steps"), text("repaired", "1,000 steps"))
+	b.Do("see the checks", click("#checks summary"), text("checkrows", "ks"), text("checkrows", "pass"))
 }
 
 // The link to share restores everything in another tab, and the fragment of an open page too.
 func TestPageShare(t *testing.T) {
 	b := onLine(t)
-	b.do("set everything", fill("#drift-0", "-a*x"), fill("#diffusion-0", "1"), until(`document.querySelector("#parameter-a")`),
+	b.Do("set everything", fill("#drift-0", "-a*x"), fill("#diffusion-0", "1"), until(`document.querySelector("#parameter-a")`),
 		click("#settings summary"), fill("#n", "1234"), fill("#seed", "7"), answered,
 		fill(".slider .value", "2.5"),
 		click("#mend"), text("made", "1,234 samples"), text("repaired", "moved"), until(`location.hash.includes("2.5")`))
-	b.do("copy the link", click("#share"), until(`document.getElementById("copied").value === location.href && document.getElementById("taken").innerText`))
+	b.Do("copy the link", click("#share"), until(`document.getElementById("copied").value === location.href && document.getElementById("taken").innerText`))
 	link := evaluate[string](b, `location.hash`)
-	other := b.another()
+	other := tab{b.Another()}
 	other.visit(link)
-	other.do("see the state", text("made", "1,234 samples of vn1d@untrained with seed 7"), text("repaired", "moved"))
+	other.Do("see the state", text("made", "1,234 samples of vn1d@untrained with seed 7"), text("repaired", "moved"))
 	if got := evaluate[string](other, `["drift-0", "diffusion-0", "parameter-a", "n", "seed", "repair"].map((id) => document.getElementById(id).value).join()`); got != "-a*x,1,2.5,1234,7,auto" {
 		t.Errorf("the other tab has %s", got)
 	}
-	other.do("change the fragment", script(`location.hash = location.hash.replace("seed=7", "seed=8")`), text("made", "seed 8"))
+	other.Do("change the fragment", script(`location.hash = location.hash.replace("seed=7", "seed=8")`), text("made", "seed 8"))
 }
 
 // Chains run until they are stopped, and begin anew when the equation changes.
 func TestPageChains(t *testing.T) {
 	b := onLine(t)
-	b.do("start the chains", click("#chain"), text("chainstate", "steps of"), text("chain", "Stop chains"))
-	b.do("change the equation", fill("#drift-0", "-b*x"), until(`document.querySelector("#parameter-b")`), answered, text("chainstate", "steps of"))
-	b.do("stop them", click("#chain"), text("chain", "Start chains"), text("chainstate", "have stopped"))
+	b.Do("start the chains", click("#chain"), text("chainstate", "steps of"), text("chain", "Stop chains"))
+	b.Do("change the equation", fill("#drift-0", "-b*x"), until(`document.querySelector("#parameter-b")`), answered, text("chainstate", "steps of"))
+	b.Do("stop them", click("#chain"), text("chain", "Start chains"), text("chainstate", "have stopped"))
 }

@@ -6,10 +6,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/ergoflow/ergoflow/internal/webpage/webpagetest"
 )
 
 var (
@@ -19,19 +20,9 @@ var (
 )
 
 // shot takes a picture of the page, whose height is that of its content up to a limit.
-func (b *tab) shot(name string, width, most int64, scale float64) {
+func (b tab) shot(name string, width, most int64, scale float64) {
 	b.Helper()
-	b.do("set the size", screen(width, 800, scale), until(`innerWidth === `+strconv.FormatInt(width, 10)))
-	height := min(most, evaluate[int64](b, `Math.ceil(document.documentElement.getBoundingClientRect().height)`))
-	b.do("set the height", script(`document.activeElement.blur(); scrollTo(0, 0)`), screen(width, height, scale), until(`innerHeight === `+strconv.FormatInt(height, 10)), answered,
-		until(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`))
-	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err == nil {
-		err = os.WriteFile(filepath.Join(*shots, name+".png"), picture, 0o644)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Shot(filepath.Join(*shots, name+".png"), width, most, scale, answered)
 }
 
 // The pictures of docs/page.md, of trained models.
@@ -40,7 +31,7 @@ func TestPageShots(t *testing.T) {
 		t.Skip("no pictures are wanted: -page.shots DIR -page.line STATE -page.plane STATE")
 	}
 	b := openTab(t, "")
-	b.address = serveWith(t, "127.0.0.1:0", "", func(ctx context.Context, s *Server) error {
+	b.Address = serveWith(t, "127.0.0.1:0", "", func(ctx context.Context, s *Server) error {
 		for name, path := range map[string]string{"vn1d": *onTheLine, "cn2d_grid": *inThePlane} {
 			if path == "" {
 				continue
@@ -61,27 +52,27 @@ func TestPageShots(t *testing.T) {
 		v["drift"], v["diffusion"] = formulas[:half], formulas[half:]
 		return "#" + v.Encode()
 	}
-	steps := func(n string) action {
+	steps := func(n string) webpagetest.Action {
 		return until(`Number(/([\d,]+) steps/.exec(document.getElementById("chainstate").innerText)?.[1].replace(",", "")) >= ` + n)
 	}
 	b.visit(fragment("vn1d", "16384", "none", "-theta*(x-mu)", "sigma") + "&p=theta:1:0.1:4&p=mu:0.5:-2:2&p=sigma:1:0.3:2")
-	b.do("watch chains", click("#chain"), steps("200"), click("#chain"))
+	b.Do("watch chains", click("#chain"), steps("200"), click("#chain"))
 	b.shot("light", 1280, 1000, 1)
-	b.do("switch to dark", click("#theme"))
+	b.Do("switch to dark", click("#theme"))
 	b.shot("dark", 1280, 1000, 1)
-	b.do("switch to light", click("#theme"))
-	b.do("leave the page", chromedp.Navigate("about:blank"))
+	b.Do("switch to light", click("#theme"))
+	b.Do("leave the page", chromedp.Navigate("about:blank"))
 	b.visit(fragment("vn1d", "16384", "auto", "x-x^3+c", "0.8") + "&p=c:0.2:-1:1")
 	b.shot("narrow", 375, 1500, 1)
-	b.do("leave the page", chromedp.Navigate("about:blank"))
+	b.Do("leave the page", chromedp.Navigate("about:blank"))
 	b.visit(fragment("vn1d", "16384", "none", "-5*x", "4"))
-	b.do("see the checks", click("#checks summary"))
+	b.Do("see the checks", click("#checks summary"))
 	b.shot("out-of-range", 1280, 1150, 1)
 	if *inThePlane == "" {
 		return
 	}
-	b.do("leave the page", chromedp.Navigate("about:blank"))
+	b.Do("leave the page", chromedp.Navigate("about:blank"))
 	b.visit(fragment("cn2d_grid", "16384", "auto", "a*(x-x^3)", "-2*y", "sqrt(2)") + "&p=a:2:0.5:4")
-	b.do("watch chains", click("#chain"), steps("300"), click("#chain"))
+	b.Do("watch chains", click("#chain"), steps("300"), click("#chain"))
 	b.shot("plane", 1280, 900, 1)
 }

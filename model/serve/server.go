@@ -126,7 +126,7 @@ func (s *Server) register(mux *http.ServeMux) {
 	s.addAbout(api)
 	s.registerInference(mux)
 	mux.Handle("GET /metrics", s.metrics.handler())
-	page.Register(mux)
+	page.Files().Register(mux)
 }
 
 // marshalNPY writes the samples of an answer as NumPy's .npy, [n] or [n, d], and of several

@@ -61,6 +61,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			local.stop()
 		}()
 		fmt.Fprintf(o.Out, "%s: run %.12s in %s, %d workers\n", o.Plan.Experiment, o.Plan.Run, o.Local.Dir, o.Local.Workers)
+		if at := local.addresses.HTTP; at != "" {
+			fmt.Fprintf(o.Out, "page: http://%s\n", at)
+		}
 		o.At, o.Replace = Endpoint{Addr: local.addresses.Control}, true
 	}
 	c, err := Dial(o.At)

@@ -25,6 +25,7 @@ const (
 type Local struct {
 	Dir     string
 	Store   string // shard store; default Dir/shards
+	HTTP    string // of the coordinator's page; empty: none
 	Workers int
 	Args    []string // flags of `ergoflow worker`
 }
@@ -78,6 +79,9 @@ func (c *cluster) startCoordinator(ctx context.Context, l Local, logs string) er
 	args := []string{"coordinator", "--insecure", "--dir", l.Dir}
 	if l.Store != "" {
 		args = append(args, "--store", l.Store)
+	}
+	if l.HTTP != "" {
+		args = append(args, "--http", l.HTTP)
 	}
 	for n := 1; ; n++ {
 		p, err := startProcess(logs, "coordinator", nil, args...)
