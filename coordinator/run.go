@@ -76,7 +76,10 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := state.ledger.store(keyAddresses, addresses); err != nil {
 		return err
 	}
-	return serve(ctx, c, newLoop(c, state, services, security), services)
+	noteBeginning(c.Flight, state.killed)
+	err = serve(ctx, c, newLoop(c, state, services, security), services)
+	noteEnd(c.Flight, err)
+	return err
 }
 
 // newLoop assembles the loop around the fleet that continues from the ledger.
@@ -102,6 +105,9 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 		sessions: make(map[machine.Session]*session),
 		scanning: make(map[string]bool),
 		watched:  make(map[string]context.CancelFunc),
+		flight:   c.Flight,
+		flights:  newFlights(c.Flight),
+		asked:    c.Asked,
 	}
 	if l.beat == nil {
 		l.beat = func() {}

@@ -49,7 +49,9 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	}
 	var info checkpoint.Info
 	if err == nil {
+		begin := time.Now()
 		info, err = v.loop.saved.Save(uploaded(h), data)
+		v.loop.noteSaved(h, time.Since(begin), err)
 	}
 	if err != nil {
 		if stream.Context().Err() == nil {

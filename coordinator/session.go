@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
@@ -44,6 +45,12 @@ type session struct {
 	over      chan struct{} // closed together with out
 	closed    bool          // whether both are closed; only the loop uses it
 	reason    string        // why; readable once out is closed
+
+	// For the flight recorder; only the loop uses them.
+	pid   int
+	heard time.Time
+	state ergoflow.Mark // that it has last told of
+	doing string
 }
 
 // send queues a message. It never waits: a worker that does not read is cut off.
@@ -74,6 +81,9 @@ func (v *service) Session(stream wire.Control_SessionServer) error {
 		switch status.Code(err) {
 		case codes.InvalidArgument, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal: // gRPC uses Internal for bytes that are not a message
 			v.loop.refused.add(s.from, status.Convert(err).Message())
+		}
+		if !s.closed {
+			v.loop.noteLost(s, why(err))
 		}
 		delete(v.loop.sessions, s.number)
 		v.loop.step(machine.Closed{Session: s.number, Reason: why(err)})
@@ -162,6 +172,7 @@ func (v *service) open(s *session, hello message.Hello) {
 		s.from = convert.Clip(id)
 	}
 	v.loop.sessions[s.number] = s
+	s.pid, s.heard = hello.Worker.PID, time.Now()
 	if s.cert == nil && v.security.acceptsPlaintext() {
 		v.loop.log.Warn("a worker speaks plain text", "worker", s.from, "address", s.host)
 	}

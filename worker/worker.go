@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/upkeep"
@@ -64,6 +66,10 @@ type Config struct {
 	// the worker is doing: a device that is busy cannot be interrupted, and may stay so for
 	// ever. It may be nil.
 	Stuck func(doing string)
+	// Flight keeps what the process did in the last minutes; nil: Run makes one. Asked has it
+	// make a dump; nil: nobody asks.
+	Flight *flight.Keeper
+	Asked  <-chan os.Signal
 
 	changeBatch func(*replica.Batch) // for tests: called with every batch before it is computed
 }
@@ -84,6 +90,10 @@ type worker struct {
 	log       *slog.Logger
 	refusals  *rate.Limiter           // bounds how many refused streams are reported
 	current   atomic.Pointer[session] // nil between sessions
+	flight    *flight.Keeper
+	dumps     chan dumpOrder
+	ring      atomic.Pointer[allreduce.Ring]      // of the rank; nil: there is none
+	members   atomic.Pointer[[]ergoflow.WorkerID] // of its generation, by rank
 
 	replica   atomic.Pointer[replica.Replica] // nil before the first Prepare
 	verified  replica.Verified
@@ -125,6 +135,7 @@ func Run(ctx context.Context, c Config) error {
 	defer w.drop()
 	defer w.watchDevice(ctx, c.Stuck)()
 	err = w.join(ctx, c, listener)
+	w.flight.Add(flight.Record{Kind: flight.Ends, Text: fmt.Sprint(cmp.Or(err, context.Cause(ctx)))})
 	if errors.Is(err, protocol.ErrLeft) || ctx.Err() != nil { // gRPC's errors are not context.Canceled
 		return nil
 	}
@@ -164,7 +175,13 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		log:         c.Log,
 		refusals:    rate.NewLimiter(1, 5),
 		changeBatch: c.changeBatch,
+		flight:      c.Flight,
+		dumps:       make(chan dumpOrder, 8),
 	}
+	if w.flight == nil {
+		w.flight = flight.NewKeeper(flight.Worker, "", w.log)
+	}
+	w.flight.Name(w.id)
 	w.uploads = newUploader(w.id, w.secret, w.trust, w.log)
 	w.rings.OnRefusal(w.refused)
 	return w
@@ -203,6 +220,7 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load, Rings: w.rings})
 
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { w.keepFlight(ctx, c.Asked); return nil })
 	group.Go(func() error { return w.rings.Serve(server, listener, w.address) })
 	if w.trust != nil {
 		group.Go(func() error {

@@ -77,24 +77,39 @@ func (d *Dump) Encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// ReadHeader reads the first line of an encoded dump.
+func ReadHeader(encoded []byte) (Header, error) {
+	h, _, err := begin(bytes.NewReader(encoded))
+	return h, err
+}
+
+// begin reads the first line. The lines after it follow.
+func begin(from io.Reader) (h Header, lines *bufio.Scanner, err error) {
+	zip, err := gzip.NewReader(from)
+	if err != nil {
+		return h, nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	lines = bufio.NewScanner(zip)
+	lines.Buffer(nil, maxLine)
+	if !lines.Scan() {
+		return h, nil, fmt.Errorf("%w: it has no first line", ErrFormat)
+	}
+	if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Format != Format {
+		return h, nil, fmt.Errorf("%w: its format is %.40q", ErrFormat, h.Format)
+	}
+	h.clean()
+	return h, lines, nil
+}
+
 // Read reads a dump. With ErrCut it returns what came before the damage; with any other error
 // nil. It holds at most maxRecords records and reads at most MaxDump bytes.
 func Read(from io.Reader) (*Dump, error) {
 	limited := &io.LimitedReader{R: from, N: MaxDump + 1}
-	zip, err := gzip.NewReader(limited)
+	h, lines, err := begin(limited)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, err
 	}
-	lines := bufio.NewScanner(zip)
-	lines.Buffer(nil, maxLine)
-	if !lines.Scan() {
-		return nil, fmt.Errorf("%w: it has no first line", ErrFormat)
-	}
-	d := &Dump{}
-	if err := json.Unmarshal(lines.Bytes(), &d.Header); err != nil || d.Header.Format != Format {
-		return nil, fmt.Errorf("%w: its format is %.40q", ErrFormat, d.Header.Format)
-	}
-	d.Header.clean()
+	d := &Dump{Header: h}
 	for lines.Scan() {
 		var last end
 		if bytes.HasPrefix(lines.Bytes(), []byte(`{"end":`)) {

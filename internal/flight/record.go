@@ -25,6 +25,7 @@ const (
 	Failed  Kind = "failed"  // what Text says
 	Doing   Kind = "doing"   // at the dump: what Text says, for Seconds
 	Stored  Kind = "stored"  // a checkpoint, in Seconds
+	Stack   Kind = "stack"   // of goroutines: their number and the functions, the innermost first
 )
 
 // Kinds of a worker.

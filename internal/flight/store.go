@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/disk"
 )
 
 // Suffixes of the files of a store.
@@ -37,19 +38,11 @@ func nameOf(h Header) string {
 	if h.Process.ID != "" {
 		who = string(h.Process.ID)
 	}
-	who = regexp.MustCompile(`[^A-Za-z0-9._-]`).ReplaceAllString(who, "_")
+	who = notName.ReplaceAllString(who, "_")
 	return fmt.Sprintf("%s-%s-%d-%d%s", h.At.UTC().Format("20060102T150405.000Z"), who, h.Process.PID, h.Process.Began.UnixMilli(), Suffix)
 }
 
-// Name checks that a name from outside is one of a dump's file.
-func Name(name string) error {
-	if !nameForm.MatchString(name) {
-		return fmt.Errorf("%.80q is not the name of a flight dump", name)
-	}
-	return nil
-}
-
-var nameForm = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{3}Z-[A-Za-z0-9._-]{1,200}-[0-9]+-[0-9]+\.flight\.gz$`)
+var notName = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
 // Write stores an encoded dump with that header, and removes the oldest files beyond the bounds.
 // It returns the path of the file.
@@ -58,10 +51,33 @@ func (s Store) Write(h Header, encoded []byte) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(string(s), nameOf(h))
-	if err := atomicfile.WritePrivate(path, encoded); err != nil {
+	err := atomicfile.WritePrivate(path, encoded)
+	if disk.Full(err) && os.Remove(filepath.Join(string(s), reserve)) == nil {
+		err = atomicfile.WritePrivate(path, encoded)
+	}
+	if err != nil {
 		return "", err
 	}
 	return path, s.prune()
+}
+
+// reserve is a file that takes room on the disk, so that there is some for a dump when the disk
+// is full.
+const (
+	reserve      = "reserve"
+	reserveBytes = 1 << 20
+)
+
+// Reserve takes room for a dump, for when the disk is full.
+func (s Store) Reserve() error {
+	path := filepath.Join(string(s), reserve)
+	if info, err := os.Stat(path); err == nil && info.Size() == reserveBytes {
+		return nil
+	}
+	if err := os.MkdirAll(string(s), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.WritePrivate(path, make([]byte, reserveBytes))
 }
 
 // prune removes the oldest files beyond the bounds.
