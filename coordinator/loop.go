@@ -62,6 +62,7 @@ type loop struct {
 	stepping bool          // the queue handles an event
 	answered queue.Answer  // to the request being handled
 
+	decision    string        // of the event being handled
 	newestStep  ergoflow.Mark // that any worker has told of
 	incidentDue bool          // all processes will dump soon
 	dumped      time.Time     // when they last did
@@ -135,6 +136,7 @@ func (l *loop) post(e machine.Event) bool { return l.do(func() { l.step(e) }) }
 func (l *loop) step(e machine.Event) {
 	l.noteEvent(e)
 	effects, reason := l.fleet.Step(time.Now(), e)
+	l.decision = reason
 	if reason != "" {
 		l.noteReason(reason)
 		l.log.Info(reason)
@@ -172,7 +174,9 @@ func (l *loop) execute(effect fleet.Effect) {
 		}
 	case machine.Close:
 		if s := l.sessions[e.Session]; s != nil {
-			l.noteLost(s, e.Reason)
+			if lost, _ := machine.LostWorker(l.decision); lost == ergoflow.WorkerID(s.from) { // else it leaves in order
+				l.noteLost(s, e.Reason)
+			}
 			s.close(e.Reason)
 			delete(l.sessions, e.Session)
 		}

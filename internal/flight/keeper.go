@@ -120,6 +120,9 @@ func Stacks() (records []Record) {
 				calls = append(calls, words[0]+" goroutines:")
 			}
 		}
+		if len(calls) == 0 {
+			continue
+		}
 		records = append(records, Record{Kind: Stack, Text: strings.Join(calls, " ")})
 	}
 	return records

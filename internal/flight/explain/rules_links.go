@@ -1,0 +1,198 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/flight"
+)
+
+func median(all []float64) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// stuckDevice: a rank has computed for long, and its ring waits for nobody; the others wait for
+// it. Or the device came back, and the step that it took is recorded.
+func stuckDevice(c *inquiry) (found []finding) {
+	for _, e := range c.during(flight.Doing) {
+		m := e.member
+		if e.Seconds < longWait.Seconds() || !strings.HasPrefix(e.Text, computing) || m.waitedAt(e.at) {
+			continue
+		}
+		usual := m.usualDevice()
+		f := finding{cause: causeDevice, culprit: m.culprit(), certainty: inferred, at: e.begin(), events: []*event{e}, hint: deviceHint,
+			says: fmt.Sprintf("The device of %s (%s) is stuck: it computes the gradient after step %d since %s UTC, for %s.", c.who(m.ID, e.Generation), m.place(), e.Step, clock(e.begin()), seconds(e.Seconds))}
+		if usual > 0 {
+			f.more = append(f.more, fmt.Sprintf("A step usually takes its device %s; its process lives, since it sent its dump.", seconds(usual)))
+		}
+		if e.Seconds > 20*usual && usual > 0 || c.waitFor(m.ID, e.begin()) != nil {
+			f.certainty = seen
+		}
+		found = append(found, f)
+	}
+	for _, e := range c.during(flight.Slow) {
+		if !strings.HasPrefix(e.Text, "the device") {
+			continue
+		}
+		m := e.member
+		found = append(found, finding{cause: causeDevice, culprit: m.culprit(), certainty: seen, at: e.begin(), events: []*event{e}, hint: deviceHint,
+			says: fmt.Sprintf("The device of %s (%s) was stuck: step %d took it %s, from %s to %s UTC.", c.who(m.ID, e.Generation), m.place(), e.Step, seconds(e.Seconds), clock(e.begin()), clock(e.at)),
+			more: []string{fmt.Sprintf("It had said that a step usually takes it less: %s.", e.Text)}})
+	}
+	return found
+}
+
+const deviceHint = "look at the device (nvidia-smi, dmesg) and at what else computes on it; a worker whose device hangs ends 15 s after SIGTERM, and the others go on without it"
+
+// waitedAt reports whether the member's ring waited for a message at the dump of that time.
+func (m *member) waitedAt(at time.Time) bool {
+	for _, e := range m.events {
+		if e.Kind == flight.Waits && e.at.Sub(at).Abs() < 100*time.Millisecond && e.Seconds > longWait.Seconds()/2 {
+			return true
+		}
+	}
+	return false
+}
+
+// usualDevice is the median time of the member's device in a step; 0: it is not known.
+func (m *member) usualDevice() float64 {
+	var all []float64
+	for _, e := range m.events {
+		if p := e.Phases; e.Kind == flight.Stepped {
+			all = append(all, float64(p.Gradient+p.Copy+p.Update))
+		}
+	}
+	return median(all)
+}
+
+// refusal is how systems say that nobody listens at a port, or that a firewall rejects.
+const refusal = "connection refused"
+
+// closedPort: others are refused at the data port of a worker that the coordinator hears.
+func closedPort(c *inquiry) (found []finding) {
+	refused := make(map[ergoflow.WorkerID][]*event)
+	var order []ergoflow.WorkerID
+	for _, e := range c.during(flight.Complains, flight.Checked, flight.Broken, flight.Failed, flight.Decided) {
+		id := e.Peer
+		if e.Kind == flight.Broken {
+			id = e.Worker
+		}
+		if id == "" || !strings.Contains(e.Text, refusal) {
+			continue
+		}
+		if refused[id] == nil {
+			order = append(order, id)
+		}
+		refused[id] = append(refused[id], e)
+	}
+	for _, id := range order {
+		events := refused[id]
+		if c.lost(id) != nil {
+			continue // its process has ended: the port is closed with it
+		}
+		by := make(map[ergoflow.WorkerID]bool)
+		for _, e := range events {
+			by[cmpOr(e.Worker, e.member.ID, id)] = true
+		}
+		first := events[0]
+		f := finding{cause: causePort, culprit: c.culpritOf(id, 0), certainty: seen, at: c.firstSign(id, first.at), events: events[:min(4, len(events))],
+			says: fmt.Sprintf("The data port of %s is closed: %s refused there since %s UTC.", c.who(id, first.Generation), was(len(by), "other worker"), clock(first.at)),
+			more: []string{fmt.Sprintf("One of them says: %s.", first.Text), "The coordinator still hears that worker, so that its process lives."},
+			hint: "open its data port (worker --listen) in the firewall, and look whether its address still belongs to its host; it joins again by itself"}
+		found = append(found, f)
+	}
+	return found
+}
+
+// cmpOr is the first id that is not empty and not the one that is excluded.
+func cmpOr(a, b, not ergoflow.WorkerID) ergoflow.WorkerID {
+	if a != "" && a != not {
+		return a
+	}
+	return b
+}
+
+func was(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " was"
+	}
+	return fmt.Sprintf("%d %ss were", n, what)
+}
+
+// firstSign is when others first complained about a worker in the incident.
+func (c *inquiry) firstSign(id ergoflow.WorkerID, at time.Time) time.Time {
+	for _, e := range c.during(flight.Complains, flight.Broken, flight.Silent) {
+		if (e.Peer == id || e.Kind == flight.Broken && e.Worker == id) && e.at.Before(at) {
+			at = e.at
+		}
+	}
+	return at
+}
+
+// cutLink: a worker hears nothing from another, which the coordinator hears.
+func cutLink(c *inquiry) (found []finding) {
+	type pair struct{ deaf, mute ergoflow.WorkerID }
+	heard := make(map[pair][]*event)
+	var order []pair
+	for _, e := range c.during(flight.Silent) {
+		p := pair{e.Worker, e.Peer}
+		if c.lost(p.mute) != nil || c.lost(p.deaf) != nil {
+			continue // the process is silent, and not a link
+		}
+		if heard[p] == nil {
+			order = append(order, p)
+		}
+		heard[p] = append(heard[p], e)
+	}
+	for _, p := range order {
+		if _, both := heard[pair{p.mute, p.deaf}]; both && p.deaf > p.mute {
+			continue // the other direction says it
+		}
+		events := heard[p]
+		first := events[0]
+		f := finding{cause: causeLink, certainty: seen, at: first.at.Add(-silence), events: events[:min(2, len(events))],
+			culprit: Culprit{Kind: Link, Worker: p.mute, Peer: p.deaf},
+			says:    fmt.Sprintf("The link from %s to %s carries nothing: the latter has heard nothing since %s UTC.", c.who(p.mute, first.Generation), c.who(p.deaf, first.Generation), clock(first.at.Add(-silence))),
+			hint:    "mend the route or the firewall between the two data addresses (addr in `ergoflow status`); the worker that is left out joins again by itself"}
+		f.direction(c, p.deaf, p.mute, len(heard[pair{p.mute, p.deaf}]) > 0)
+		f.more = append(f.more, "The coordinator hears both, so that both processes live.")
+		found = append(found, f)
+	}
+	if len(found) > 1 { // several at once: the one that most members tell of
+		slices.SortStableFunc(found, func(a, b finding) int { return a.at.Compare(b.at) })
+	}
+	return found
+}
+
+// silence is how long a link carries nothing before its ring ends.
+const silence = 1750 * time.Millisecond
+
+// direction tells whether the other direction of the link works.
+func (f *finding) direction(c *inquiry, deaf, mute ergoflow.WorkerID, both bool) {
+	if both {
+		f.more = append(f.more, "Neither hears the other: both directions are cut.")
+		return
+	}
+	m := c.worker(mute)
+	if m == nil {
+		return
+	}
+	for _, e := range m.events {
+		if e.Kind == flight.Link && e.Worker == deaf && e.at.Sub(f.at.Add(silence)).Abs() < together {
+			f.events = append(f.events, e)
+			if e.Seconds < silence.Seconds()-0.5 {
+				f.more = append(f.more, fmt.Sprintf("In the other direction it worked: %s had heard the other end within %s.", c.who(mute, e.Generation), seconds(e.Seconds+0.25)))
+			} else {
+				f.more = append(f.more, fmt.Sprintf("In the other direction nothing had come for %s either.", seconds(e.Seconds)))
+			}
+			return
+		}
+	}
+}
