@@ -187,25 +187,25 @@ func (c *inquiry) waitFor(id ergoflow.WorkerID, at time.Time) (longest *event) {
 }
 
 // stopOfTraining is the last step that was made before training stopped, and the first after
-// that; nil: there is none.
+// that: the two consecutive steps of a member that are the furthest apart about that time. If
+// there is no next step, nobody had made one when the last dump was made. Nil: it is not known.
 func (c *inquiry) stopOfTraining(at time.Time) (last, next *event) {
 	widest := time.Duration(-1)
-	for i, e := range c.steps {
-		if i+1 < len(c.steps) && c.steps[i+1].at.Before(at.Add(-together)) {
-			continue
+	for _, m := range c.members {
+		var before *event
+		for _, e := range m.events {
+			if e.Kind != flight.Stepped {
+				continue
+			}
+			if p := before; p != nil && e.Step <= p.Step+1 && !e.at.Before(at) && !p.at.After(c.to.Add(together)) && e.at.Sub(p.at) > widest {
+				widest, last, next = e.at.Sub(p.at), p, e
+			}
+			before = e
 		}
-		if e.at.After(c.to.Add(together)) {
-			break
-		}
-		gap, after := c.to.Add(quiet).Sub(e.at), (*event)(nil)
-		if i+1 < len(c.steps) {
-			after = c.steps[i+1]
-			gap = after.at.Sub(e.at)
-		} else if c.lastSeen().Sub(e.at) < time.Second {
-			continue // it was dumped before a next step was due
-		}
-		if gap > widest {
-			widest, last, next = gap, e, after
+	}
+	if n := len(c.steps); n > 0 && (last == nil || widest < time.Second) {
+		if e := c.steps[n-1]; c.lastSeen().Sub(e.at) > max(time.Second, widest) && !e.at.After(c.to.Add(together)) {
+			return e, nil
 		}
 	}
 	return last, next
