@@ -35,6 +35,7 @@ type LinkProgress struct {
 	Rank           int
 	Sent, Received *Chunk        // the last; nil: none yet, or no such stream
 	Quiet          time.Duration // nothing has come for so long, not even signs of life; counted while the ring waits
+	Repeated       uint64        // TCP segments that have come in this time: the other sends again what has arrived
 	Unreachable    bool          // there is no way to its host
 }
 
@@ -104,7 +105,7 @@ func (r *Ring) Progress() Progress {
 	}
 	for _, from := range r.sources {
 		l := of(from.rank)
-		l.Quiet = time.Duration(from.silence.beats.Load()) * beatInterval
+		l.Quiet, l.Repeated = time.Duration(from.silence.beats.Load())*beatInterval, from.silence.repeated.Load()
 		if c, ok := r.tracker.received[from.rank]; ok {
 			l.Received = &c
 		}

@@ -168,7 +168,7 @@ func ringRecords(p allreduce.Progress, members *[]ergoflow.WorkerID) (records []
 			Seconds: time.Since(c.Since).Seconds(), Text: chunkText(&c.Chunk)})
 	}
 	for _, l := range p.Links {
-		e := flight.Record{Kind: flight.Link, Generation: p.Generation, Rank: l.Rank, Worker: id(l.Rank), Seconds: l.Quiet.Seconds(),
+		e := flight.Record{Kind: flight.Link, Generation: p.Generation, Rank: l.Rank, Worker: id(l.Rank), Seconds: l.Quiet.Seconds(), Value: float64(l.Repeated),
 			Text: fmt.Sprintf("sent %s, received %s", chunkText(l.Sent), chunkText(l.Received))}
 		if l.Unreachable {
 			e.Text += ", there is no way to it"

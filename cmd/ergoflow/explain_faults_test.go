@@ -147,30 +147,21 @@ func jumpClock(t *testing.T, pid int, jump time.Duration) {
 	t.Fatal("the vDSO has no __vdso_clock_gettime")
 }
 
-// exhaust moves a process to the cgroup, limits it to a little more memory than that has, and
-// has another process there take that, slowly. The kernel ends the first one.
+// exhaust moves a process to the cgroup, limits that to 128 MiB, and has another process there
+// take these, slowly. The kernel is told to end the first one.
 func (g cgroup) exhaust(t *testing.T, pid int) {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
+	g.write(t, "cgroup.procs", strconv.Itoa(pid)) // pages that it has stay with its old cgroup
+	g.write(t, g.limit, strconv.FormatInt(128<<20, 10))
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var used int64 // KiB
-	for line := range strings.Lines(string(status)) {
-		if name, after, _ := strings.Cut(line, ":"); name == "RssAnon" {
-			fmt.Sscan(after, &used)
-		}
-	}
-	g.write(t, "cgroup.procs", strconv.Itoa(pid))
-	// In version 1, pages that the process has stay with its old cgroup: only new ones count.
-	g.write(t, g.limit, strconv.FormatInt(128<<20, 10))
 	hog := exec.CommandContext(t.Context(), "python3", "-c", `
 import os, sys, time
-open("/proc/self/oom_score_adj", "w").write("-1000")
 open(sys.argv[1], "w").write(str(os.getpid()))
 taken = []
 while True:
-    taken.append(b"x" * (4 << 20))
+    taken.append(b"x" * (2 << 20))
     time.sleep(0.1)
 `, filepath.Join(g.dir, "cgroup.procs"))
 	if err := hog.Start(); err != nil {

@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/internal/flight/explain"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 var (
@@ -160,6 +163,109 @@ func TestExplainStuckDevice(t *testing.T) {
 	s.publish()
 }
 
+// What one worker sends another is dropped; both reach the coordinator.
+func TestExplainDeadLink(t *testing.T) {
+	needOperateE2E(t)
+	hosts.Isolated(t, explainDeadLink)
+}
+
+func explainDeadLink(t *testing.T) {
+	s := &staged{t: t, number: 3, title: "A link that is dead one way",
+		how: "Three workers are on three hosts (network namespaces on a bridge, certificates and all). What host c sends to host b is routed to a host that discards it; what b sends c arrives."}
+	network := hosts.New(t)
+	on := []*hosts.Host{network.Host("a"), network.Host("b"), network.Host("c")}
+	hole := network.Host("hole")
+	dir := t.TempDir()
+	c := startHosts(t, on, dir, filepath.Join(dir, "shards"))
+	c.until("three workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 3 })
+	c.submit(tiny(t, 1_000_000, false))
+	st := c.until("three train", training(3, 50))
+	b, last := c.workerOn(st, on[1]), c.workerOn(st, on[2])
+	on[2].Drop(on[1].Address, hole)
+	c.until("two train", func(now coordinator.Status) bool { return training(2, int(st.Step)+50)(now) && len(now.CutLinks) == 1 })
+	c.until("the dumps are there", func(coordinator.Status) bool { return len(dumps(t, dir)) > 3 })
+	s.is(s.explainHosts("While it is dead", c), "link cut", explain.Culprit{Kind: explain.Link, Worker: last.ID, Peer: b.ID})
+	on[2].Reroute(on[1].Address)
+	c.end()
+	c.checkSecrets()
+	s.publish()
+}
+
+// workerOn is the worker on a host.
+func (c *hostCluster) workerOn(st coordinator.Status, h *hosts.Host) machine.WorkerStatus {
+	c.t.Helper()
+	for _, w := range st.Workers {
+		if strings.HasPrefix(w.Addr, h.Address+":") {
+			return w
+		}
+	}
+	c.t.Fatalf("no worker is on %s: %+v", h.Name, st.Workers)
+	panic("unreachable")
+}
+
+// explainHosts explains a cluster on hosts.
+func (s *staged) explainHosts(when string, c *hostCluster) explain.Verdict {
+	s.t.Helper()
+	return s.explained(when, func(args ...string) ([]byte, error) {
+		return c.hosts[0].Command(s.t.Context(), c.program, args...).Output()
+	}, "--dir", c.dir)
+}
+
+// The address of a worker's data port moves to another host, where nothing listens: whoever
+// connects is refused.
+func TestExplainClosedPort(t *testing.T) {
+	needOperateE2E(t)
+	hosts.Isolated(t, explainClosedPort)
+}
+
+func explainClosedPort(t *testing.T) {
+	s := &staged{t: t, number: 9, title: "A closed port",
+		how: "Three workers are on three hosts. The third receives gradients at a second address of its host. That address moves to a fourth host, where nothing listens at the port: connections are reset and new ones refused. The worker itself, and its session with the coordinator, go on."}
+	network := hosts.New(t)
+	a, b, third, other := network.Host("a"), network.Host("b"), network.Host("c"), network.Host("other")
+	const moving = "10.77.0.103"
+	third.Assign(moving)
+	dir := t.TempDir()
+	c := startHosts(t, []*hosts.Host{a, b}, dir, filepath.Join(dir, "shards"))
+	c.add(third, moving)
+	c.until("three workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 3 })
+	c.submit(tiny(t, 1_000_000, false))
+	st := c.until("three train", training(3, 50))
+	moved := c.workerOn(st, &hosts.Host{Name: "c", Address: moving})
+	third.Unassign(moving)
+	other.Assign(moving)
+	for _, h := range []*hosts.Host{a, b} {
+		h.Forget()
+	}
+	c.until("two train", training(2, int(st.Step)+50))
+	c.until("the dumps are there", func(coordinator.Status) bool { return len(dumps(t, dir)) > 3 })
+	s.is(s.explainHosts("While it is closed", c), "port closed", explain.Culprit{Kind: explain.Worker, Worker: moved.ID})
+	c.end()
+	s.publish()
+}
+
+// The coordinator's disk is full: checkpoints are not stored.
+func TestExplainFullDisk(t *testing.T) {
+	needOperateE2E(t)
+	hosts.Isolated(t, explainFullDisk)
+}
+
+func explainFullDisk(t *testing.T) {
+	s := &staged{t: t, number: 5, title: "A full disk", how: "The directory of the run is on a file system of 64 MiB (tmpfs). A file takes all of its room while two workers train."}
+	dir := t.TempDir()
+	hosts.Disk(t, dir, diskBytes)
+	c := startCluster(t, dir, 2, endless...)
+	defer c.interrupt()
+	c.until("two train", func(st coordinator.Status) bool { return training(2, 50)(st) && st.Checkpoint != nil })
+	ballast := filepath.Join(dir, "ballast")
+	os.WriteFile(ballast, make([]byte, diskBytes), 0o644) // as much as fits
+	c.until("a checkpoint is not stored", func(st coordinator.Status) bool { return st.Short != nil })
+	c.until("the dumps are there", func(coordinator.Status) bool { return len(dumps(t, dir)) > 0 })
+	s.is(s.explain("While it is full", c), "disk full", explain.Culprit{Kind: explain.Disk, Place: dir})
+	os.Remove(ballast)
+	s.publish()
+}
+
 // Writes to the coordinator's disk take seconds.
 func TestExplainSlowDisk(t *testing.T) {
 	needOperateE2E(t)
@@ -181,10 +287,32 @@ func TestExplainSlowDisk(t *testing.T) {
 // The loss becomes infinite.
 func TestExplainDivergence(t *testing.T) {
 	needOperateE2E(t)
-	s := &staged{t: t, number: 6, title: "A loss that is not finite", how: "The run has `training.learning_rate=1e30`."}
-	c := startCluster(t, t.TempDir(), 2, append([]string{"--set", "training.learning_rate=1e30"}, endless...)...)
+	s := &staged{t: t, number: 6, title: "A loss that is not finite", how: "A run is interrupted. The parameters in its checkpoint are multiplied by 10³⁰, and the run continues from that: its loss is more than a float32 can hold. (No setting that ergoflow accepts makes this experiment diverge.)"}
+	first := startCluster(t, t.TempDir(), 2, endless...)
+	first.until("two train", training(2, 50))
+	first.interrupt()
+	st := final(t, first.dir)
+	for i := range st.Parameters {
+		st.Parameters[i] *= 1e30
+	}
+	encoded, err := st.Encode()
+	if err == nil {
+		encoded, err = state.Seal(encoded)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, dir := filepath.Join(t.TempDir(), "state.safetensors"), t.TempDir()
+	if err := os.WriteFile(file, encoded, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd, out := program(t.Context(), t, "checkpoints", "import", file, "--dir", dir)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := startCluster(t, dir, 2, endless...)
 	if err := <-c.done; err == nil {
-		t.Fatalf("training with such a learning rate ended well\n%s", c.out)
+		t.Fatalf("training from such parameters ended well\n%s", c.out)
 	}
 	s.is(s.explain("After the run has failed, and all processes have ended", c), "loss not finite", explain.Culprit{Kind: explain.Model})
 	s.publish()
@@ -209,7 +337,7 @@ func TestExplainClock(t *testing.T) {
 func TestExplainMemory(t *testing.T) {
 	needOperateE2E(t)
 	s := &staged{t: t, number: 8, title: "Too little memory",
-		how: "One of three workers is moved to a cgroup with a memory limit. A second process in that cgroup, which the kernel must not end, takes more and more memory, until the kernel ends the worker."}
+		how: "One of three workers is moved to a cgroup with a memory limit. A second process in that cgroup takes more and more memory. When there is no more, the kernel ends the worker, whose `oom_score_adj` is the higher one."}
 	g := newCgroup(t, "memory", "memory.limit_in_bytes")
 	c := startCluster(t, t.TempDir(), 3, endless...)
 	defer c.interrupt()

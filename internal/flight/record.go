@@ -38,7 +38,7 @@ const (
 	Stepped  Kind = "stepped"  // an update was applied; Value: the loss
 	Diverged Kind = "diverged" // loss or gradient not finite
 	Waits    Kind = "waits"    // the ring waits Seconds for chunk Chunk of Step from Worker
-	Link     Kind = "link"     // Worker's stream: nothing has come for Seconds; Text: the last chunks
+	Link     Kind = "link"     // Worker's stream: nothing new has come for Seconds, and Value segments again; Text: the last chunks
 	Broken   Kind = "broken"   // the rank's part in a generation broke; Worker: to blame
 )
 

@@ -176,10 +176,13 @@ func (c *inquiry) lost(id ergoflow.WorkerID) *event {
 	return nil
 }
 
+// shortWait is a wait that every step may have, in seconds.
+const shortWait = 0.2
+
 // waitFor is the longest wait of another rank for a worker, about that time; nil: none is known.
 func (c *inquiry) waitFor(id ergoflow.WorkerID, at time.Time) (longest *event) {
 	for _, e := range c.during(flight.Waits) {
-		if e.Worker == id && id != "" && e.at.After(at.Add(-together)) && (longest == nil || e.Seconds > longest.Seconds) {
+		if e.Worker == id && id != "" && e.Seconds >= shortWait && e.at.After(at.Add(-together)) && (longest == nil || e.Seconds > longest.Seconds) {
 			longest = e
 		}
 	}

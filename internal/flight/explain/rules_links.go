@@ -21,9 +21,18 @@ func median(all []float64) float64 {
 // stuckDevice: a rank has computed for long, and its ring waits for nobody; the others wait for
 // it. Or the device came back, and the step that it took is recorded.
 func stuckDevice(c *inquiry) (found []finding) {
+	for _, e := range c.during(flight.Slow) {
+		if !strings.HasPrefix(e.Text, "the device") {
+			continue
+		}
+		m := e.member
+		found = append(found, finding{cause: causeDevice, culprit: m.culprit(), certainty: seen, at: e.begin(), events: []*event{e}, hint: deviceHint,
+			says: fmt.Sprintf("The device of %s (%s) was stuck: step %d took it %s, from %s to %s UTC.", c.who(m.ID, e.Generation), m.place(), e.Step, seconds(e.Seconds), clock(e.begin()), clock(e.at)),
+			more: []string{fmt.Sprintf("It had said that a step usually takes it less: %s.", e.Text)}})
+	}
 	for _, e := range c.during(flight.Doing) {
 		m := e.member
-		if e.Seconds < longWait.Seconds() || !strings.HasPrefix(e.Text, computing) || m.waitedAt(e.at) {
+		if e.Seconds < longWait.Seconds() || !strings.HasPrefix(e.Text, computing) || m.waitedAt(e.at) || m.steppedAfter(e.at) {
 			continue
 		}
 		usual := m.usualDevice()
@@ -37,15 +46,6 @@ func stuckDevice(c *inquiry) (found []finding) {
 		}
 		found = append(found, f)
 	}
-	for _, e := range c.during(flight.Slow) {
-		if !strings.HasPrefix(e.Text, "the device") {
-			continue
-		}
-		m := e.member
-		found = append(found, finding{cause: causeDevice, culprit: m.culprit(), certainty: seen, at: e.begin(), events: []*event{e}, hint: deviceHint,
-			says: fmt.Sprintf("The device of %s (%s) was stuck: step %d took it %s, from %s to %s UTC.", c.who(m.ID, e.Generation), m.place(), e.Step, seconds(e.Seconds), clock(e.begin()), clock(e.at)),
-			more: []string{fmt.Sprintf("It had said that a step usually takes it less: %s.", e.Text)}})
-	}
 	return found
 }
 
@@ -56,6 +56,16 @@ func (m *member) waitedAt(at time.Time) bool {
 	for _, e := range m.events {
 		if e.Kind == flight.Waits && e.at.Sub(at).Abs() < 100*time.Millisecond && e.Seconds > longWait.Seconds()/2 {
 			return true
+		}
+	}
+	return false
+}
+
+// steppedAfter reports whether the member made a step after that time.
+func (m *member) steppedAfter(at time.Time) bool {
+	for _, e := range slices.Backward(m.events) {
+		if e.Kind == flight.Stepped {
+			return e.at.After(at)
 		}
 	}
 	return false
@@ -136,7 +146,9 @@ func (c *inquiry) firstSign(id ergoflow.WorkerID, at time.Time) time.Time {
 	return at
 }
 
-// cutLink: a worker hears nothing from another, which the coordinator hears.
+// cutLink: a worker hears nothing from another, which the coordinator hears. Often both hear
+// nothing soon, since a sender that gets no answers stops: then the one to which the other still
+// sends, again and again, is the end that cannot be heard.
 func cutLink(c *inquiry) (found []finding) {
 	type pair struct{ deaf, mute ergoflow.WorkerID }
 	heard := make(map[pair][]*event)
@@ -151,22 +163,43 @@ func cutLink(c *inquiry) (found []finding) {
 		}
 		heard[p] = append(heard[p], e)
 	}
+	done := make(map[pair]bool)
 	for _, p := range order {
-		if _, both := heard[pair{p.mute, p.deaf}]; both && p.deaf > p.mute {
-			continue // the other direction says it
+		back := pair{p.mute, p.deaf}
+		if done[back] {
+			continue
 		}
-		events := heard[p]
-		first := events[0]
-		f := finding{cause: causeLink, certainty: seen, at: first.at.Add(-silence), events: events[:min(2, len(events))],
-			culprit: Culprit{Kind: Link, Worker: p.mute, Peer: p.deaf},
-			says:    fmt.Sprintf("The link from %s to %s carries nothing: the latter has heard nothing since %s UTC.", c.who(p.mute, first.Generation), c.who(p.deaf, first.Generation), clock(first.at.Add(-silence))),
-			hint:    "mend the route or the firewall between the two data addresses (addr in `ergoflow status`); the worker that is left out joins again by itself"}
-		f.direction(c, p.deaf, p.mute, len(heard[pair{p.mute, p.deaf}]) > 0)
+		done[p] = true
+		atDeaf, atMute := c.linkAt(p.deaf, p.mute, heard[p][0].at), c.linkAt(p.mute, p.deaf, heard[p][0].at)
+		if again(atDeaf) && !again(atMute) { // the other way round
+			p, back, atDeaf, atMute = back, p, atMute, atDeaf
+		}
+		first := heard[p]
+		if first == nil {
+			first = heard[back]
+		}
+		at := first[0].at.Add(-silence)
+		f := finding{cause: causeLink, certainty: seen, at: at, events: slices.Clone(first[:min(2, len(first))]), culprit: Culprit{Kind: Link, Worker: p.mute, Peer: p.deaf},
+			hint: "mend the route or the firewall between the two data addresses (addr in `ergoflow status`); the worker that is left out joins again by itself"}
+		mute, deaf := c.who(p.mute, first[0].Generation), c.who(p.deaf, first[0].Generation)
+		switch {
+		case again(atMute) && !again(atDeaf):
+			f.says = fmt.Sprintf("The link from %s to %s carries nothing since %s UTC.", mute, deaf, clock(at))
+			f.more = append(f.more, fmt.Sprintf("The other direction works: %s TCP segments reached the former after that, since the latter got no answer and sent the same again.", number(atMute.Value)))
+		case heard[back] == nil && atMute != nil && atMute.Seconds < silence.Seconds()-0.5:
+			f.says = fmt.Sprintf("The link from %s to %s carries nothing since %s UTC.", mute, deaf, clock(at))
+			f.more = append(f.more, fmt.Sprintf("The other direction worked: something had come %s before.", seconds(atMute.Seconds+0.25)))
+		default:
+			f.says = fmt.Sprintf("The link between %s and %s carries nothing since %s UTC.", mute, deaf, clock(at))
+			f.more = append(f.more, "The dumps do not tell whether one direction still works.")
+		}
+		for _, e := range []*event{atDeaf, atMute} {
+			if e != nil {
+				f.events = append(f.events, e)
+			}
+		}
 		f.more = append(f.more, "The coordinator hears both, so that both processes live.")
 		found = append(found, f)
-	}
-	if len(found) > 1 { // several at once: the one that most members tell of
-		slices.SortStableFunc(found, func(a, b finding) int { return a.at.Compare(b.at) })
 	}
 	return found
 }
@@ -174,25 +207,21 @@ func cutLink(c *inquiry) (found []finding) {
 // silence is how long a link carries nothing before its ring ends.
 const silence = 1750 * time.Millisecond
 
-// direction tells whether the other direction of the link works.
-func (f *finding) direction(c *inquiry, deaf, mute ergoflow.WorkerID, both bool) {
-	if both {
-		f.more = append(f.more, "Neither hears the other: both directions are cut.")
-		return
-	}
-	m := c.worker(mute)
+func number(n float64) string { return fmt.Sprintf("%.0f", n) }
+
+// again reports whether the other end of a link has sent again what had arrived.
+func again(link *event) bool { return link != nil && link.Value >= 1 }
+
+// linkAt is what a worker noted about its link to another when a generation broke; nil: nothing.
+func (c *inquiry) linkAt(id, other ergoflow.WorkerID, at time.Time) *event {
+	m := c.worker(id)
 	if m == nil {
-		return
+		return nil
 	}
 	for _, e := range m.events {
-		if e.Kind == flight.Link && e.Worker == deaf && e.at.Sub(f.at.Add(silence)).Abs() < together {
-			f.events = append(f.events, e)
-			if e.Seconds < silence.Seconds()-0.5 {
-				f.more = append(f.more, fmt.Sprintf("In the other direction it worked: %s had heard the other end within %s.", c.who(mute, e.Generation), seconds(e.Seconds+0.25)))
-			} else {
-				f.more = append(f.more, fmt.Sprintf("In the other direction nothing had come for %s either.", seconds(e.Seconds)))
-			}
-			return
+		if e.Kind == flight.Link && e.Worker == other && e.at.Sub(at).Abs() < together && e.Seconds > 0 {
+			return e
 		}
 	}
+	return nil
 }
