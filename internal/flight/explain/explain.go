@@ -135,7 +135,7 @@ func (c *inquiry) decided(v *Verdict, f finding) {
 		v.Generation, v.Step = stopped.Generation, stopped.Step
 	}
 	if f.culprit.Worker != "" && f.culprit.Kind == Worker {
-		if rank, ok := c.ranks.of(f.culprit.Worker, v.Generation); ok {
+		if rank, ok := c.ranks.of(f.culprit.Worker, c.generation); ok {
 			f.culprit.Rank = &rank
 		}
 	}

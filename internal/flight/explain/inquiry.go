@@ -18,6 +18,8 @@ type inquiry struct {
 	steps    []*event // of all members, by time
 	stops    []*event // signs that something stopped, of the last incident
 	from, to time.Time
+
+	generation ergoflow.Generation // that trained when the incident began; 0: it is not known
 }
 
 // newCase merges and aligns the dumps of the run that the last of them is about.
@@ -89,13 +91,19 @@ func isStop(e *event) bool {
 	case flight.Waits:
 		return e.Seconds >= longWait.Seconds()
 	case flight.Doing:
-		return e.Seconds >= longWait.Seconds() && strings.HasPrefix(e.Text, computing)
+		return e.Seconds >= longWait.Seconds() && strings.HasPrefix(e.Text, "rank: ")
+	case flight.Checked:
+		return e.Text != "" && e.Text != linkWorks
 	}
 	return false
 }
 
-// computing is how a rank's work on its device is recorded.
-const computing = "rank: computes on its device"
+// How workers record what a rank does, and a link that works.
+const (
+	computing = "rank: computes on its device"
+	reading   = "rank: waits for its batch"
+	linkWorks = "it works"
+)
 
 // quiet is the time without any sign that separates two incidents.
 const quiet = 15 * time.Second
@@ -124,6 +132,11 @@ func (c *inquiry) findIncident() bool {
 	}
 	c.stops = signs[first:]
 	c.from, c.to = c.stops[0].begin(), end
+	for _, e := range c.steps {
+		if !e.at.After(c.from) {
+			c.generation = e.Generation
+		}
+	}
 	return true
 }
 

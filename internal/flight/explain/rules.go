@@ -14,6 +14,7 @@ var rules = []rule{
 	stoppedByTheSystem,
 	killedCoordinator,
 	stuckDevice,
+	stuckStore,
 	closedPort,
 	cutLink,
 	ownError,
@@ -34,6 +35,7 @@ const (
 	causeMachine     = "machine stood still"
 	causeStopped     = "process stopped"
 	causeKilled      = "coordinator killed"
+	causeStore       = "shard store stuck"
 	causeDevice      = "device stuck"
 	causePort        = "port closed"
 	causeLink        = "link cut"

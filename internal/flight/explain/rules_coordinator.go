@@ -22,9 +22,9 @@ func killedCoordinator(c *inquiry) (found []finding) {
 				break
 			}
 		}
-		f.says = fmt.Sprintf("The coordinator (pid %d on host %s) ended %s, and not in order: it was killed, or its machine went down.", e.PID, e.member.Host, when)
+		f.says = fmt.Sprintf("The coordinator (pid %d, host %s) ended %s, and not in order: it was killed, or its machine went down.", e.PID, e.member.Host, when)
 		f.addStreams(left)
-		f.more = append(f.more, fmt.Sprintf("The next coordinator (%s) began at %s UTC.", e.member.place(), clock(e.member.Began.Add(e.member.offset))))
+		f.more = append(f.more, fmt.Sprintf("The next coordinator (pid %d) began at %s UTC.", e.member.PID, clock(e.member.Began.Add(e.member.offset))))
 		found = append(found, f)
 	}
 	if len(found) > 0 || len(left) == 0 {

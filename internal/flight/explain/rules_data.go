@@ -85,19 +85,16 @@ func fullDisk(c *inquiry) (found []finding) {
 		if first == nil || first.Kind != flight.Full && e.Kind == flight.Full {
 			first = e
 		}
-		if len(f.events) < 4 {
-			f.events = append(f.events, e)
-		}
+		f.events = append(f.events, e)
 	}
 	if first == nil {
 		return nil
 	}
-	f.at = c.during(flight.Full, flight.Failed, flight.Unfit, flight.Complains)[0].at
 	f.at = f.events[0].at
 	f.culprit = Culprit{Kind: Disk, Host: first.member.Host, Place: placeIn(first.Text)}
-	f.says = fmt.Sprintf("The disk of %s on host %s is full since %s UTC: %s.", c.named(first.member, 0), first.member.Host, clock(f.at), first.Text)
-	if first.Value > 0 {
-		f.more = append(f.more, fmt.Sprintf("What is not stored needs %.1f MiB.", first.Value/(1<<20)))
+	f.says = fmt.Sprintf("The disk of %s is full since %s UTC: %s.", c.named(first.member, 0), clock(f.at), first.Text)
+	if n := len(f.events); n > 1 {
+		f.more = append(f.more, fmt.Sprintf("%d attempts to write failed.", n))
 	}
 	f.hint = "free room there; the run goes on by itself"
 	return []finding{f}
@@ -134,10 +131,12 @@ func slowDisk(c *inquiry) (found []finding) {
 	}
 	f.at = first.begin()
 	f.culprit = Culprit{Kind: Disk, Host: worst.member.Host, Place: placeIn(worst.Text)}
-	f.says = fmt.Sprintf("The disk of %s on host %s is slow: %s took %s, from %s to %s UTC.", c.named(worst.member, 0), worst.member.Host, worst.Text, seconds(worst.Seconds), clock(worst.begin()), clock(worst.at))
-	f.more = []string{fmt.Sprintf("In the incident %s took more than a second.", plural(len(f.events), "write"))}
+	f.says = fmt.Sprintf("The disk of %s is slow: %s took %s, from %s to %s UTC.", c.named(worst.member, 0), worst.Text, seconds(worst.Seconds), clock(worst.begin()), clock(worst.at))
+	if n := len(f.events); n > 1 {
+		f.more = append(f.more, fmt.Sprintf("%d writes took more than a second.", n))
+	}
 	if usual := c.usualWrite(first.begin()); usual > 0 {
-		f.more = append(f.more, fmt.Sprintf("Before it a checkpoint took %s.", seconds(usual)))
+		f.more = append(f.more, fmt.Sprintf("Checkpoints before that took %s.", seconds(usual)))
 	}
 	f.hint = "look what else writes to that disk (iostat), and at its health; the coordinator's directory needs a disk that syncs within a second"
 	return []finding{f}

@@ -27,8 +27,8 @@ func stuckDevice(c *inquiry) (found []finding) {
 		}
 		m := e.member
 		found = append(found, finding{cause: causeDevice, culprit: m.culprit(), certainty: seen, at: e.begin(), events: []*event{e}, hint: deviceHint,
-			says: fmt.Sprintf("The device of %s (%s) was stuck: step %d took it %s, from %s to %s UTC.", c.who(m.ID, e.Generation), m.place(), e.Step, seconds(e.Seconds), clock(e.begin()), clock(e.at)),
-			more: []string{fmt.Sprintf("It had said that a step usually takes it less: %s.", e.Text)}})
+			says: fmt.Sprintf("The device of %s was stuck: step %d took it %s, from %s to %s UTC.", c.named(m, e.Generation), e.Step, seconds(e.Seconds), clock(e.begin()), clock(e.at)),
+			more: []string{fmt.Sprintf("Its recorder says: %s.", e.Text)}})
 	}
 	for _, e := range c.during(flight.Doing) {
 		m := e.member
@@ -37,7 +37,7 @@ func stuckDevice(c *inquiry) (found []finding) {
 		}
 		usual := m.usualDevice()
 		f := finding{cause: causeDevice, culprit: m.culprit(), certainty: inferred, at: e.begin(), events: []*event{e}, hint: deviceHint,
-			says: fmt.Sprintf("The device of %s (%s) is stuck: it computes the gradient after step %d since %s UTC, for %s.", c.who(m.ID, e.Generation), m.place(), e.Step, clock(e.begin()), seconds(e.Seconds))}
+			says: fmt.Sprintf("The device of %s is stuck: it computes the gradient after step %d since %s UTC, for %s.", c.named(m, e.Generation), e.Step, clock(e.begin()), seconds(e.Seconds))}
 		if usual > 0 {
 			f.more = append(f.more, fmt.Sprintf("A step usually takes its device %s; its process lives, since it sent its dump.", seconds(usual)))
 		}
@@ -50,6 +50,20 @@ func stuckDevice(c *inquiry) (found []finding) {
 }
 
 const deviceHint = "look at the device (nvidia-smi, dmesg) and at what else computes on it; a worker whose device hangs ends 15 s after SIGTERM, and the others go on without it"
+
+// stuckStore: a rank waits for its batch, which is made from shards that it maps.
+func stuckStore(c *inquiry) (found []finding) {
+	for _, e := range c.during(flight.Doing) {
+		m := e.member
+		if e.Seconds < longWait.Seconds() || !strings.HasPrefix(e.Text, reading) || m.steppedAfter(e.at) {
+			continue
+		}
+		found = append(found, finding{cause: causeStore, culprit: Culprit{Kind: Disk, Worker: m.ID, Host: m.Host}, certainty: inferred, at: e.begin(), events: []*event{e},
+			says: fmt.Sprintf("%s waits for its batch after step %d since %s UTC, for %s: that is made of shards, which it reads from the store.", title(c.named(m, e.Generation)), e.Step, clock(e.begin()), seconds(e.Seconds)),
+			hint: "look at the shard store's file system on that host (mount, NFS server), and at what takes its processors"})
+	}
+	return found
+}
 
 // waitedAt reports whether the member's ring waited for a message at the dump of that time.
 func (m *member) waitedAt(at time.Time) bool {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func outOfMemory(c *inquiry) (found []finding) {
 			continue
 		}
 		f := finding{cause: causeMemory, culprit: c.culpritOf(e.Worker, e.PID), certainty: seen, at: e.at, events: []*event{e}, hint: memoryHint,
-			says: fmt.Sprintf("The kernel ended the process of %s (pid %d) for want of memory at %s UTC.", c.who(e.Worker, e.Generation), e.PID, clock(e.at))}
+			says: fmt.Sprintf("The kernel ended the process of %s for want of memory at %s UTC.", c.full(e.Worker, e.PID, e.Generation), clock(e.at))}
 		f.more = append(f.more, "The kernel's log says: "+strings.TrimPrefix(e.Text, flight.OutOfMem+": ")+".")
 		f.addMemory(c)
 		if lost := c.lost(e.Worker); lost != nil {
@@ -49,7 +50,7 @@ func outOfMemory(c *inquiry) (found []finding) {
 		for _, e := range m.events {
 			if e.Kind == flight.Memory && lost.at.Sub(e.at).Abs() < time.Minute {
 				f := finding{cause: causeMemory, culprit: m.culprit(), certainty: inferred, at: lost.at, events: []*event{e, lost}, hint: memoryHint,
-					says: fmt.Sprintf("The process of %s (%s) ended at %s UTC, without leaving, when its memory was nearly used up.", c.who(m.ID, lost.Generation), m.place(), clock(lost.at))}
+					says: fmt.Sprintf("The process of %s ended at %s UTC, without leaving, when its memory was nearly used up.", c.named(m, lost.Generation), clock(lost.at))}
 				f.addMemory(c)
 				found = append(found, f)
 				break
@@ -86,7 +87,7 @@ func stoodStill(c *inquiry) (found []finding) {
 	for i, e := range pauses {
 		m, f := e.member, finding{}
 		f = finding{cause: causePaused, culprit: m.culprit(), certainty: seen, at: e.begin(), events: []*event{e},
-			says: fmt.Sprintf("The process of %s (%s) stood still for %s, from %s to %s UTC.", c.named(m, e.Generation), m.place(), seconds(e.Seconds), clock(e.begin()), clock(e.at)),
+			says: fmt.Sprintf("The process of %s stood still for %s, from %s to %s UTC.", c.named(m, e.Generation), seconds(e.Seconds), clock(e.begin()), clock(e.at)),
 			hint: "look who stopped it (kill -STOP, a debugger, a suspended or overloaded machine); it goes on by itself once it runs"}
 		alone := true
 		for k, other := range pauses {
@@ -112,12 +113,30 @@ func stoodStill(c *inquiry) (found []finding) {
 	return found
 }
 
-// named is a member with its rank.
+// named is a member with its rank, process and host.
 func (c *inquiry) named(m *member, generation ergoflow.Generation) string {
 	if m.isWorker() {
-		return c.who(m.ID, generation)
+		return c.full(m.ID, m.PID, generation)
 	}
-	return m.label()
+	return fmt.Sprintf("%s (pid %d, host %s)", m.label(), m.PID, m.Host)
+}
+
+// full is a worker with its rank, process and host, as far as they are known.
+func (c *inquiry) full(id ergoflow.WorkerID, pid int, generation ergoflow.Generation) string {
+	var about []string
+	if rank, ok := c.ranks.of(id, cmp.Or(generation, c.generation)); ok {
+		about = append(about, fmt.Sprintf("rank %d", rank))
+	}
+	if pid > 0 {
+		about = append(about, fmt.Sprintf("pid %d", pid))
+	}
+	if m := c.worker(id); m != nil && m.Host != "" {
+		about = append(about, "host "+m.Host)
+	}
+	if len(about) == 0 {
+		return "worker " + string(id)
+	}
+	return fmt.Sprintf("worker %s (%s)", id, strings.Join(about, ", "))
 }
 
 // stoppedByTheSystem: the operating system says that the process is stopped.
@@ -127,7 +146,7 @@ func stoppedByTheSystem(c *inquiry) (found []finding) {
 			continue
 		}
 		f := finding{cause: causeStopped, culprit: c.culpritOf(e.Worker, e.PID), certainty: seen, at: e.at, events: []*event{e},
-			says: fmt.Sprintf("The process of %s (pid %d) is stopped: the operating system said so at %s UTC (state T).", c.who(e.Worker, e.Generation), e.PID, clock(e.at)),
+			says: fmt.Sprintf("The process of %s is stopped: the operating system said so at %s UTC (state T).", c.full(e.Worker, e.PID, e.Generation), clock(e.at)),
 			hint: fmt.Sprintf("let it go on: kill -CONT %d, or look which debugger holds it", e.PID)}
 		if lost := c.lost(e.Worker); lost != nil {
 			f.at, f.events = lost.begin(), append(f.events, lost)
@@ -148,7 +167,7 @@ func endedProcess(c *inquiry) (found []finding) {
 			continue // it lives
 		}
 		f := finding{cause: causeEnded, culprit: c.culpritOf(lost.Worker, lost.PID), certainty: inferred, at: lost.at, events: []*event{lost},
-			says: fmt.Sprintf("The process of %s (pid %d) ended at %s UTC without leaving: %s.", c.who(lost.Worker, lost.Generation), lost.PID, clock(lost.at), lost.Text),
+			says: fmt.Sprintf("The process of %s ended at %s UTC without leaving: %s.", c.full(lost.Worker, lost.PID, lost.Generation), clock(lost.at), lost.Text),
 			hint: "look at the end of its log, and at who killed it (the shell, a scheduler, the kernel: dmesg); start it again"}
 		for _, e := range c.during(flight.Process) {
 			if e.Worker == lost.Worker && e.Text == flight.IsGone {
@@ -169,7 +188,7 @@ func silentWorker(c *inquiry) (found []finding) {
 			continue
 		}
 		f := finding{cause: causeSilent, culprit: c.culpritOf(lost.Worker, lost.PID), certainty: inferred, at: lost.begin(), events: []*event{lost},
-			says: fmt.Sprintf("%s (pid %d) fell silent at %s UTC, and its connections did not break: its process is stopped, or its host has no power or no network.", title(c.who(lost.Worker, lost.Generation)), lost.PID, clock(lost.begin())),
+			says: fmt.Sprintf("%s fell silent at %s UTC, and its connections did not break: its process is stopped, or its host has no power or no network.", title(c.full(lost.Worker, lost.PID, lost.Generation)), clock(lost.begin())),
 			hint: "look at its host: whether it is there, and what state the process has (ps)"}
 		deaf := map[ergoflow.WorkerID]bool{}
 		for _, e := range c.during(flight.Silent) {
@@ -212,7 +231,7 @@ const (
 func scarceMemory(c *inquiry) (found []finding) {
 	for _, e := range c.during(flight.Memory) {
 		found = append(found, finding{cause: causeScarce, culprit: e.member.culprit(), certainty: possible, at: e.at, events: []*event{e}, hint: memoryHint,
-			says: fmt.Sprintf("Memory was scarce in the process of %s (%s) at %s UTC: %s.", c.named(e.member, 0), e.member.place(), clock(e.at), e.Text)})
+			says: fmt.Sprintf("Memory was scarce in the process of %s at %s UTC: %s.", c.named(e.member, 0), clock(e.at), e.Text)})
 	}
 	return found
 }
@@ -226,7 +245,7 @@ func jumpedClock(c *inquiry) (found []finding) {
 			way = "backwards"
 		}
 		found = append(found, finding{cause: causeClock, culprit: e.member.culprit(), certainty: c.clockCertainty(), at: e.at, events: []*event{e},
-			says: fmt.Sprintf("The wall clock of %s (%s) jumped %s by %s at %s UTC.", c.named(e.member, 0), e.member.place(), way, duration(e.Seconds), clock(e.at)),
+			says: fmt.Sprintf("The wall clock of %s jumped %s by %s at %s UTC.", c.named(e.member, 0), way, duration(e.Seconds), clock(e.at)),
 			more: []string{"Training does not depend on wall clocks; certificates, schedules and the times in logs do."},
 			hint: "let that host's clock be kept by NTP (chrony, systemd-timesyncd); look at certificates that are not valid yet or no longer"})
 	}

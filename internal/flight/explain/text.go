@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func (m *member) label() string {
 
 // who is a worker for people, with its rank where that is known.
 func (c *inquiry) who(id ergoflow.WorkerID, generation ergoflow.Generation) string {
-	if rank, ok := c.ranks.of(id, generation); ok {
+	if rank, ok := c.ranks.of(id, cmp.Or(generation, c.generation)); ok {
 		return fmt.Sprintf("worker %s (rank %d)", id, rank)
 	}
 	return "worker " + string(id)
@@ -86,9 +87,4 @@ func (c *inquiry) healthy() string {
 	last := c.steps[len(c.steps)-1]
 	return fmt.Sprintf("%d processes sent dumps, and the last step is %d of generation %d, made at %s UTC, %s before the last dump.",
 		len(c.members), last.Step, last.Generation, clock(last.at), seconds(max(0, c.lastSeen().Sub(last.at).Seconds())))
-}
-
-// place describes where a process is.
-func (m *member) place() string {
-	return fmt.Sprintf("pid %d on host %s", m.PID, m.Host)
 }
