@@ -98,15 +98,33 @@ const (
 
 // secret matches what no text may hold: user and password in a URL, tokens to join with or to
 // ask a server with, and blocks of PEM.
-var secret = regexp.MustCompile(`(://)[^/@\s]+@|ERGO1[^\s"]*|(?i:bearer\s+)[^\s"]+|-----BEGIN[^-]*-----[^-]*(-----END[^-]*-----)?`)
+var secret = regexp.MustCompile(`(://)[^/@\s]+@|ERGO1[^\s"]*|(?:[Bb]earer|BEARER)\s+[^\s"]+|-----BEGIN[^-]*-----[^-]*(-----END[^-]*-----)?`)
 
 // Clean makes a text fit to be recorded: without secrets and control characters, and of at most
 // 512 bytes.
-func Clean(text string) string { return clip(secret.ReplaceAllString(text, "$1…"), maxText) }
+func Clean(text string) string {
+	if maySecret(text) {
+		text = secret.ReplaceAllString(text, "$1…")
+	}
+	return clip(text, maxText)
+}
+
+// maySecret is a quick look whether secret can match.
+func maySecret(text string) bool {
+	for _, part := range [...]string{"://", "ERGO1", "earer", "EARER", "-----BEGIN"} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
 
 func clip(text string, most int) string {
 	if len(text) > most {
 		text = text[:most-len("…")] + "…"
+	}
+	if isPlain(text) {
+		return text
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -114,6 +132,16 @@ func clip(text string, most int) string {
 		}
 		return ' '
 	}, strings.ToValidUTF8(text, ""))
+}
+
+// isPlain reports whether a text has printable ASCII alone.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // clean bounds what comes from outside in a record.

@@ -10,7 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// Bounds of a recorder. A record has 232 bytes without its texts, so that all rings have 3 MiB
+// Bounds of a recorder. A record has 208 bytes without its texts, so that all rings have 2.7 MiB
 // and the texts of events 4 MiB.
 const (
 	maxEvents   = 8192

@@ -2,6 +2,7 @@ package flight
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,8 +17,21 @@ import (
 func TestStore(t *testing.T) {
 	s := Store(filepath.Join(t.TempDir(), "flight"))
 	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	var last string
+	if err := os.Mkdir(string(s), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for i := range maxFiles + 10 {
+		name := filepath.Join(string(s), fmt.Sprintf("%04d%s", i, Suffix))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		old := at.Add(time.Duration(i) * time.Second)
+		if err := os.Chtimes(name, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var last string
+	for i := range 3 {
 		h := Header{At: at.Add(time.Duration(i) * time.Second), Process: Identity{Role: Worker, ID: "../w/é", PID: 7, Began: at}}
 		path, err := s.Write(h, []byte("x"))
 		if err != nil {
