@@ -45,8 +45,9 @@ func (v *service) SaveFlight(stream wire.Control_SaveFlightServer) error {
 	if about.Process.ID != id {
 		return status.Errorf(codes.InvalidArgument, "the dump is of %q", about.Process.ID)
 	}
-	v.loop.flights.arrived(h.GetNumber(), id, encoded)
-	if _, err := v.loop.flight.Write(about, encoded); err != nil && h.GetNumber() == 0 {
+	if h.GetNumber() != 0 { // who asked gets it, and no file
+		v.loop.flights.arrived(h.GetNumber(), id, encoded)
+	} else if _, err := v.loop.flight.Write(about, encoded); err != nil {
 		return status.Error(codes.ResourceExhausted, err.Error())
 	}
 	return stream.SendAndClose(&wire.SaveFlightReply{})
@@ -111,11 +112,10 @@ func (v *service) Flights(_ *wire.FlightsRequest, stream wire.Control_FlightsSer
 	for _, id := range missing {
 		present = append(present, flight.Record{Kind: flight.NoAnswer, Worker: id, Text: fmt.Sprintf("no dump within %v", answerTime)})
 	}
-	header, encoded, err := l.flight.Take(occasion, false, present...)
+	_, encoded, err := l.flight.Take(occasion, false, present...)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	_, _ = l.flight.Write(header, encoded) // it logs why not
 	return sendDump(stream, "", encoded)
 }
 

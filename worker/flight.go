@@ -30,7 +30,8 @@ const (
 // A dumpOrder asks for a dump, or for the transfer of those that wait.
 type dumpOrder struct {
 	occasion string // empty: none is made
-	number   uint64 // of the coordinator's request; 0: none
+	ordered  bool   // by the coordinator
+	number   uint64 // of its request, if somebody waits for the answer; else 0
 	stacks   bool   // of all goroutines, too
 }
 
@@ -60,8 +61,7 @@ func (w *worker) keepFlight(ctx context.Context, asked <-chan os.Signal) {
 	for {
 		select {
 		case o := <-w.dumps:
-			asked := o.number > 0
-			if o.occasion != "" && (asked || spacing.Due(time.Now())) {
+			if o.occasion != "" && (o.ordered || spacing.Due(time.Now())) {
 				pending = w.dump(ctx, o, pending)
 			}
 		case <-asked:
@@ -86,7 +86,7 @@ func (w *worker) dump(ctx context.Context, o dumpOrder, pending []string) []stri
 		return pending
 	}
 	err = w.sendDump(ctx, encoded, o.number)
-	if err == nil {
+	if err == nil || o.number > 0 { // who waits for it does so for a moment
 		return pending
 	}
 	w.log.Info("the coordinator has not taken the flight recorder's dump: it stays here", "reason", err)

@@ -222,7 +222,7 @@ func (s *session) execute(effect protocol.Effect) {
 			s.saving.Go(func() { s.save(s.ctx, e) })
 		}
 	case protocol.Dump:
-		s.w.orderDump(dumpOrder{occasion: e.Order.Occasion, number: max(1, e.Order.Number)})
+		s.w.orderDump(dumpOrder{occasion: e.Order.Occasion, ordered: true, number: e.Order.Number})
 	case protocol.Drop:
 		s.start("closing the run", func(context.Context) error { s.w.drop(); return nil })
 	case protocol.End:
