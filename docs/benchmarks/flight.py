@@ -2,14 +2,16 @@
 
     python3 docs/benchmarks/flight.py --rounds 7 BASE=bin/without RECORDER=bin/with ...
 
-Every round trains the smoke preset of vn1d by each program in turn, in a new order. The number is
-the steps a second between two looks at the status, `--seconds` apart, after a second of warm-up.
-It prints the medians, and for each program the median and the quartiles of its quotients with the
-first one, round by round.
+Every round trains the smoke preset of vn1d by each program in turn, in a new order. After a second
+of warm-up it counts the steps between two looks at the status, `--seconds` apart, and the processor
+time that the workers and the coordinator took. It prints the medians, and for each program the
+median and the quartiles of its quotients with the first one, round by round. On a machine that
+others use, the processor time is the better number.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -24,7 +26,16 @@ def status(program, directory):
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
-def rate(program, arguments, seconds):
+def processor(st):
+    """Seconds of processor time of the coordinator and the workers."""
+    ticks = 0
+    for pid in [st["pid"], *(w["pid"] for w in st["workers"])]:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measure(program, arguments, seconds):
     directory = tempfile.mkdtemp(prefix="flight-")
     command = [program, "train", "vn1d", "--preset", "smoke", "--local", "--dir", directory,
                "--set", "training.steps=1000000", "--set", "training.checkpoint_every=100000",
@@ -39,10 +50,11 @@ def rate(program, arguments, seconds):
                 raise SystemExit(f"{program} ended with code {training.returncode}")
             time.sleep(0.1)
         time.sleep(1)
-        first, begin = status(program, directory)["step"], time.monotonic()
+        first, begin, used = status(program, directory), time.monotonic(), processor(status(program, directory))
         time.sleep(seconds)
-        last, end = status(program, directory)["step"], time.monotonic()
-        return (last - first) / (end - begin)
+        last, end = status(program, directory), time.monotonic()
+        steps = last["step"] - first["step"]
+        return {"milliseconds a step": 1e3 * (end - begin) / steps, "milliseconds of processor time a step": 1e3 * (processor(last) - used) / steps}
     finally:
         training.terminate()
         training.wait()
@@ -56,20 +68,23 @@ def main():
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--workers", default="1")
     parser.add_argument("--backend", default="xla:cpu")
+    parser.add_argument("--set", action="append", default=[], help="as of `ergoflow train`")
     o = parser.parse_args()
     programs = dict(p.split("=", 1) for p in o.programs)
-    rates = {name: [] for name in programs}
+    measured = {name: [] for name in programs}
     order = list(programs)
     for _ in range(o.rounds):
         random.shuffle(order)
         for name in order:
-            rates[name].append(rate(str(pathlib.Path(programs[name]).resolve()), ["--workers", o.workers, "--backend", o.backend], o.seconds))
+            arguments = ["--workers", o.workers, "--backend", o.backend, *(x for one in o.set for x in ("--set", one))]
+            measured[name].append(measure(str(pathlib.Path(programs[name]).resolve()), arguments, o.seconds))
     base = next(iter(programs))
-    for name, all_ in rates.items():
-        quotients = [a / b for a, b in zip(all_, rates[base])]
-        low, middle, high = statistics.quantiles(quotients, n=4) if len(quotients) > 1 else quotients * 3
-        print(f"{name}: {statistics.median(all_):.1f} steps/s, {statistics.median(quotients):.4f} of {base} (quartiles {low:.4f} to {high:.4f})")
-    print(json.dumps(rates))
+    for what in measured[base][0]:
+        for name, rounds in measured.items():
+            values = [r[what] for r in rounds]
+            quotients = [a / b[what] for a, b in zip(values, measured[base])]
+            low, _, high = statistics.quantiles(quotients, n=4) if len(quotients) > 1 else quotients * 3
+            print(f"{name}: {statistics.median(values):.4g} {what}, {statistics.median(quotients):.4f} of {base} (quartiles {low:.4f} to {high:.4f})")
 
 
 if __name__ == "__main__":
