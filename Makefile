@@ -37,7 +37,7 @@ E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: wheel python-test schemathesis help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test deploy-test-gpu-image chart manifests lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: wheel python-test schemathesis help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test deploy-test-gpu-image chart manifests operate-e2e lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-inference bench-serve bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
@@ -84,6 +84,9 @@ kills: ## kill each process of local runs in each phase; COUNT=200
 
 retrain-e2e: ## three retrainings by a schedule on a local cluster, one of them killed twice (five minutes)
 	$(GO) test -count=1 -v -timeout 20m -run '^TestRetrainE2E$$' ./cmd/ergoflow -args -retrain.e2e
+
+operate-e2e: ## watch runs with Prometheus while workers are killed, and explain what happened (two minutes; needs Debian's prometheus)
+	$(GO) test -count=1 -v -timeout 20m -run '^Test(Explain|Operate)' ./cmd/ergoflow -args -operate.e2e
 
 .PHONY: test-page
 test-page: ## run the page of `ergoflow serve` in a browser (a minute; needs Debian's chromium)

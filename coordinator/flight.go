@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -176,11 +177,11 @@ func (l *loop) noteLost(s *session, reason string) {
 		e.Seconds = time.Since(s.heard).Seconds()
 	}
 	l.flight.Add(e)
-	if s.elsewhere {
+	if !s.visible {
 		return
 	}
 	l.help(func(context.Context) {
-		if said := flight.StateOf(s.pid); said != "" {
+		if said := cmp.Or(flight.StateOf(s.pid), flight.EndOf(s.pid)); said != "" {
 			l.flight.Add(flight.Record{Kind: flight.Process, Worker: e.Worker, PID: s.pid, Text: said})
 		}
 	})
@@ -264,8 +265,10 @@ func (l *loop) presently() (records []flight.Record) {
 			e.Seconds = time.Since(s.heard).Seconds()
 		}
 		records = append(records, e)
-		if said := flight.StateOf(s.pid); !s.elsewhere && said == flight.IsStopped {
-			records = append(records, flight.Record{Kind: flight.Process, Worker: e.Worker, PID: s.pid, Text: said})
+		if s.visible {
+			if said := flight.StateOf(s.pid); said != "" {
+				records = append(records, flight.Record{Kind: flight.Process, Worker: e.Worker, PID: s.pid, Text: said})
+			}
 		}
 	}
 	return records

@@ -20,6 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
@@ -47,10 +48,11 @@ type session struct {
 	reason    string        // why; readable once out is closed
 
 	// For the flight recorder; only the loop uses them.
-	pid   int
-	heard time.Time
-	state ergoflow.Mark // that it has last told of
-	doing string
+	pid     int
+	visible bool // the process with that pid, from here
+	heard   time.Time
+	state   ergoflow.Mark // that it has last told of
+	doing   string
 }
 
 // send queues a message. It never waits: a worker that does not read is cut off.
@@ -173,6 +175,7 @@ func (v *service) open(s *session, hello message.Hello) {
 	}
 	v.loop.sessions[s.number] = s
 	s.pid, s.heard = hello.Worker.PID, time.Now()
+	s.visible = !s.elsewhere && flight.Visible(s.pid)
 	if s.cert == nil && v.security.acceptsPlaintext() {
 		v.loop.log.Warn("a worker speaks plain text", "worker", s.from, "address", s.host)
 	}

@@ -107,6 +107,7 @@ func (w *worker) sendPending(ctx context.Context, pending []string) []string {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return pending
 		}
+		w.flight.Forget(pending[0])
 		pending = pending[1:]
 	}
 	return pending

@@ -157,6 +157,10 @@ func TestDumpsWait(t *testing.T) {
 	if pending = w.sendPending(ctx, pending); len(pending) != 0 {
 		t.Errorf("%v still wait", pending)
 	}
+	w.flight.Close()
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) != 0 {
+		t.Errorf("%v are left in the temporary directory, %v", left, err)
+	}
 	if len(k.got) != 2 || !bytes.Equal(k.got[0], first) {
 		t.Errorf("%d dumps came", len(k.got))
 	}

@@ -132,6 +132,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("listen for peers on %s: %w", c.Listen, err)
 	}
 	w := newWorker(c, compute, engine, gossip.Advertise(listener.Addr().String()))
+	defer w.flight.Close()
 	defer w.drop()
 	defer w.watchDevice(ctx, c.Stuck)()
 	err = w.join(ctx, c, listener)

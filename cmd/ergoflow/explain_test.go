@@ -18,15 +18,14 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
-var (
-	operateE2E    = flag.Bool("operate.e2e", false, "run the tests of operating a cluster, which take half a minute each")
-	updateExplain = flag.Bool("explain.update", false, "write what `ergoflow explain` says of each staged fault to docs/results/explain.md")
-)
+var operate = flag.Bool("operate.e2e", false, "run the tests of operating a cluster, which take half a minute each")
+
+var updateExplain = flag.Bool("explain.update", false, "write what `ergoflow explain` says of each staged fault to docs/results/explain.md")
 
 // needOperateE2E skips a test of operating a cluster unless the flag is set.
 func needOperateE2E(t *testing.T) {
 	t.Helper()
-	if !*operateE2E {
+	if !*operate {
 		t.Skip("it takes half a minute: `make operate-e2e` runs it")
 	}
 }

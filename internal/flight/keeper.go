@@ -30,8 +30,9 @@ type Keeper struct {
 	Tracer *Tracer // nil: no execution trace is kept
 	Log    *slog.Logger
 
-	mu  sync.Mutex
-	dir string // empty: a temporary one is made for the first file
+	mu        sync.Mutex
+	dir       string // empty: a temporary one is made for the first file
+	temporary bool
 }
 
 // NewKeeper returns a keeper whose files go to dir; empty: to a temporary directory.
@@ -48,9 +49,27 @@ func (k *Keeper) Store() (Store, error) {
 		if err != nil {
 			return "", err
 		}
-		k.dir = dir
+		k.dir, k.temporary = dir, true
 	}
 	return Store(k.dir), nil
+}
+
+// Forget removes a dump that somebody else has now, if it is in a temporary directory.
+func (k *Keeper) Forget(path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.temporary {
+		_ = os.Remove(path)
+	}
+}
+
+// Close removes the temporary directory, if there is one and it is empty.
+func (k *Keeper) Close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.temporary {
+		_ = os.Remove(k.dir) // fails where dumps are left
+	}
 }
 
 // Take makes a dump, with the execution trace beside where one is kept and wanted.

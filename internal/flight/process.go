@@ -19,26 +19,44 @@ const (
 	OutOfMem  = "the kernel ended it for want of memory"
 )
 
-// StateOf says what the operating system of this host knows of another process of this program:
-// IsStopped, IsGone, or what the kernel's log says of its end. Empty: nothing remarkable, or it
-// cannot be known.
-func StateOf(pid int) string {
-	if pid <= 0 {
+// programOf is the name of a process's program.
+func programOf(process string) (name []byte, err error) {
+	return os.ReadFile("/proc/" + process + "/comm")
+}
+
+// Visible reports whether a process of this program with that number can be seen from here. One
+// on another host cannot, nor one in a container of its own.
+func Visible(pid int) bool {
+	own, err := programOf("self")
+	if err != nil || pid <= 0 {
+		return false
+	}
+	theirs, err := programOf(strconv.Itoa(pid))
+	return err == nil && bytes.Equal(own, theirs)
+}
+
+// EndOf says how a process ended that was Visible: IsGone, or OutOfMem and what the kernel's log
+// says. Empty: it has not ended.
+func EndOf(pid int) string {
+	own, err := programOf("self")
+	if err != nil {
 		return ""
 	}
-	dir := fmt.Sprintf("/proc/%d/", pid)
-	own, _ := os.ReadFile("/proc/self/comm")
-	theirs, err := os.ReadFile(dir + "comm")
-	if os.IsNotExist(err) {
-		if said := killedForMemory(pid, strings.TrimSpace(string(own))); said != "" {
-			return OutOfMem + ": " + said
-		}
-		return IsGone
+	if _, err := programOf(strconv.Itoa(pid)); !os.IsNotExist(err) {
+		return ""
 	}
-	if err != nil || !bytes.Equal(own, theirs) {
-		return "" // the number is that of another program's process
+	if said := killedForMemory(pid, strings.TrimSpace(string(own))); said != "" {
+		return OutOfMem + ": " + said
 	}
-	stat, err := os.ReadFile(dir + "stat")
+	return IsGone
+}
+
+// StateOf says that a process that was Visible IsStopped. Empty: it is not.
+func StateOf(pid int) string {
+	if !Visible(pid) {
+		return ""
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}

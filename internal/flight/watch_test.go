@@ -102,7 +102,7 @@ func TestStateOf(t *testing.T) {
 	buffer := make([]byte, 1)
 	out.Read(buffer)
 	pid := cmd.Process.Pid
-	if got := StateOf(pid); got != "" {
+	if got := StateOf(pid) + EndOf(pid); got != "" || !Visible(pid) {
 		t.Errorf("of a process that runs: %q", got)
 	}
 	cmd.Process.Signal(syscall.SIGSTOP)
@@ -114,14 +114,13 @@ func TestStateOf(t *testing.T) {
 	cmd.Process.Signal(syscall.SIGCONT)
 	in.Close()
 	cmd.Wait()
-	if got := StateOf(pid); got != IsGone {
+	if got := EndOf(pid); got != IsGone || StateOf(pid) != "" || Visible(pid) {
 		t.Errorf("of a process that has ended: %q", got)
 	}
-	if got := StateOf(1); os.Getpid() != 1 && got != "" {
-		t.Errorf("of another program: %q", got)
-	}
-	if got := StateOf(0); got != "" {
-		t.Errorf("of none: %q", got)
+	for _, other := range []int{0, -1, os.Getppid()} {
+		if Visible(other) || StateOf(other) != "" {
+			t.Errorf("process %d is one of this program", other)
+		}
 	}
 }
 

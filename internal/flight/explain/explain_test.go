@@ -140,6 +140,13 @@ var faults = map[string]struct {
 		s.lose(10, s.workers[1], 0.1, "the stream broke")
 	}, causeMemory, Culprit{Kind: Worker, Worker: "w1"}, []string{"nearly used up"}},
 
+	"a process whose cgroup ran out of memory": {2, func(s *stage) {
+		s.workers[1].ends = 9.6
+		s.coordinator.Host = "h1"
+		s.lose(10, s.workers[1], 0.1, "the stream broke")
+		s.coordinator.add(10.5, flight.Record{Kind: flight.Memory, Text: kernelEnded + " for want of memory; 40 B are used of 100 B, the limit of the cgroup"})
+	}, causeMemory, Culprit{Kind: Worker, Worker: "w1"}, []string{"process of its cgroup", "The coordinator recorded it"}},
+
 	"a killed process": {2, func(s *stage) {
 		s.workers[1].ends = 10
 		s.lose(10, s.workers[1], 0.1, "the stream broke")

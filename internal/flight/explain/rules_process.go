@@ -43,22 +43,34 @@ func outOfMemory(c *inquiry) (found []finding) {
 		found = append(found, f)
 	}
 	for _, lost := range c.during(flight.Lost) {
-		m := c.worker(lost.Worker)
-		if m == nil || c.isOrderly(lost) || isSilence(lost) {
+		if c.isOrderly(lost) || isSilence(lost) {
 			continue
 		}
-		for _, e := range m.events {
-			if e.Kind == flight.Memory && lost.at.Sub(e.at).Abs() < time.Minute {
-				f := finding{cause: causeMemory, culprit: m.culprit(), certainty: inferred, at: lost.at, events: []*event{e, lost}, hint: memoryHint,
-					says: fmt.Sprintf("The process of %s ended at %s UTC, without leaving, when its memory was nearly used up.", c.named(m, lost.Generation), clock(lost.at))}
-				f.addMemory(c)
-				found = append(found, f)
-				break
+		for _, e := range c.events {
+			if e.Kind != flight.Memory || lost.at.Sub(e.at).Abs() > time.Minute {
+				continue
 			}
+			f := finding{cause: causeMemory, culprit: c.culpritOf(lost.Worker, lost.PID), certainty: inferred, at: lost.at, events: []*event{lost, e}, hint: memoryHint}
+			who := c.full(lost.Worker, lost.PID, lost.Generation)
+			switch m := c.worker(lost.Worker); {
+			case e.member == m:
+				f.says = fmt.Sprintf("The process of %s ended at %s UTC, without leaving, when its memory was nearly used up.", who, clock(lost.at))
+				f.addMemory(c)
+			case strings.HasPrefix(e.Text, kernelEnded) && lost.at.Sub(e.at).Abs() < together && (m == nil && e.member.Role == flight.Coordinator || m != nil && m.Host == e.member.Host):
+				f.says = fmt.Sprintf("The process of %s ended at %s UTC, without leaving, when the kernel ended a process of its cgroup for want of memory.", who, clock(lost.at))
+				f.more = append(f.more, fmt.Sprintf("%s recorded it: %s.", title(e.member.label()), e.Text))
+			default:
+				continue
+			}
+			found = append(found, f)
+			break
 		}
 	}
 	return found
 }
+
+// kernelEnded begins the text of a record that the kernel has ended a process of a cgroup.
+const kernelEnded = "the kernel has ended a process of this cgroup"
 
 const memoryHint = "raise the memory limit, start fewer workers on that machine, or compute fewer functions at once: --set training.micro_batch=N"
 
