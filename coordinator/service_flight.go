@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -108,7 +107,7 @@ func (v *service) Flights(_ *wire.FlightsRequest, stream wire.Control_FlightsSer
 			return err
 		}
 	}
-	slices.SortFunc(missing, func(a, b ergoflow.WorkerID) int { return cmp.Compare(a, b) })
+	slices.Sort(missing)
 	for _, id := range missing {
 		present = append(present, flight.Record{Kind: flight.NoAnswer, Worker: id, Text: fmt.Sprintf("no dump within %v", answerTime)})
 	}

@@ -22,10 +22,10 @@ func explainCommand() *cobra.Command {
 		Long: `Reads what the flight recorders of all processes hold, finds the last time at
 which something stopped, and says who stopped first and why, with the evidence.
 
-DIR is the directory of a run or of a coordinator, which need not run any more, or
-one with dumps. If a coordinator runs there, or at HOST:PORT, it asks all workers
-for what they know now. Give further directories where workers kept dumps that no
-coordinator took; their logs name them.`,
+DIR is the directory of a run or of a coordinator, which need not run any more,
+or one with dumps. If a coordinator runs there, or at HOST:PORT, it asks all
+workers for what they know now. Give further directories where workers kept
+dumps that no coordinator took; their logs name them.`,
 		Example: "  ergoflow explain ergoflow-runs/vn1d-demo\n  ergoflow explain 10.0.0.1:7070 --context ~/ergoflow-operator",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := dumpsIn(args, &cluster)

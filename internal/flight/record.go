@@ -145,11 +145,11 @@ func isPlain(text string) bool {
 }
 
 // clean bounds what comes from outside in a record.
-func (r *Record) clean() {
-	r.Text = Clean(r.Text)
-	r.Worker, r.Peer = ergoflow.WorkerID(clip(string(r.Worker), 128)), ergoflow.WorkerID(clip(string(r.Peer), 128))
-	r.Members = clip(r.Members, maxMembers)
+func (e *Record) clean() {
+	e.Text = Clean(e.Text)
+	e.Worker, e.Peer = ergoflow.WorkerID(clip(string(e.Worker), 128)), ergoflow.WorkerID(clip(string(e.Peer), 128))
+	e.Members = clip(e.Members, maxMembers)
 }
 
 // size is how many bytes of text a record holds.
-func (r *Record) size() int { return len(r.Text) + len(r.Worker) + len(r.Peer) + len(r.Members) }
+func (e *Record) size() int { return len(e.Text) + len(e.Worker) + len(e.Peer) + len(e.Members) }

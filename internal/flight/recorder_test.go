@@ -227,7 +227,7 @@ func TestReadDumps(t *testing.T) {
 	if h, err := ReadHeader(encoded); err != nil || h != d.Header {
 		t.Errorf("header %+v, %v", h, err)
 	}
-	for n := range len(encoded) {
+	for n := range encoded {
 		if n > 200 && n%997 != 0 && n < len(encoded)-20 {
 			continue
 		}

@@ -136,7 +136,8 @@ func TestSleeps(t *testing.T) {
 // The kernel's log names the process that it ended.
 func TestOOMLine(t *testing.T) {
 	const line = "3,1234,60000000,-;Memory cgroup out of memory: Killed process 4711 (ergoflow) total-vm:1kB, anon-rss:2kB, UID:0 pgtables:3kB oom_score_adj:0\n SUBSYSTEM=x\n"
-	want := strings.TrimPrefix(line[:strings.Index(line, "\n")], "3,1234,60000000,-;")
+	first, _, _ := strings.Cut(line, "\n")
+	want := strings.TrimPrefix(first, "3,1234,60000000,-;")
 	for _, c := range []struct {
 		line, name string
 		pid        int

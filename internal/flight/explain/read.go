@@ -86,7 +86,7 @@ func Read(files []string, sources []Source) (dumps []*flight.Dump, notes []strin
 	_ = group.Wait() // problems has the errors
 	for i, d := range read {
 		if problems[i] != nil {
-			name := ""
+			var name string
 			if i < len(files) {
 				name = filepath.Base(files[i])
 			} else {

@@ -97,8 +97,8 @@ func isSilence(lost *event) bool { return strings.HasPrefix(lost.Text, "silent")
 func stoodStill(c *inquiry) (found []finding) {
 	pauses := c.during(flight.Paused)
 	for i, e := range pauses {
-		m, f := e.member, finding{}
-		f = finding{cause: causePaused, culprit: m.culprit(), certainty: seen, at: e.begin(), events: []*event{e},
+		m := e.member
+		f := finding{cause: causePaused, culprit: m.culprit(), certainty: seen, at: e.begin(), events: []*event{e},
 			says: fmt.Sprintf("The process of %s stood still for %s, from %s to %s UTC.", c.named(m, e.Generation), seconds(e.Seconds), clock(e.begin()), clock(e.at)),
 			hint: "look who stopped it (kill -STOP, a debugger, a suspended or overloaded machine); it goes on by itself once it runs"}
 		alone := true

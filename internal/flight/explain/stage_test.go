@@ -90,6 +90,6 @@ func (s *stage) lose(at float64, w *actor, silent float64, why string) {
 }
 
 // wait has a worker note that its ring waits for another.
-func (w *actor) wait(at float64, from *actor, rank int, seconds float64) {
-	w.add(at, flight.Record{Kind: flight.Waits, Generation: 7, Step: 889, Chunk: 7, Rank: rank, Worker: from.ID, Seconds: seconds})
+func (a *actor) wait(at float64, from *actor, rank int, seconds float64) {
+	a.add(at, flight.Record{Kind: flight.Waits, Generation: 7, Step: 889, Chunk: 7, Rank: rank, Worker: from.ID, Seconds: seconds})
 }
