@@ -140,6 +140,9 @@ func Run(ctx context.Context, c Config) error {
 	if errors.Is(err, protocol.ErrLeft) || ctx.Err() != nil { // gRPC's errors are not context.Canceled
 		return nil
 	}
+	if err != nil {
+		w.dumpEnd(err)
+	}
 	return err
 }
 
