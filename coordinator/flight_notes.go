@@ -99,9 +99,17 @@ func (l *loop) noteLost(s *session, reason string) {
 	if !s.visible {
 		return
 	}
-	l.help(func(context.Context) {
-		if said := cmp.Or(flight.StateOf(s.pid), flight.EndOf(s.pid)); said != "" {
-			l.flight.Add(flight.Record{Kind: flight.Process, Worker: e.Worker, PID: s.pid, Text: said})
+	l.help(func(ctx context.Context) {
+		for range 8 { // a process that ends closes its connections first
+			if said := cmp.Or(flight.StateOf(s.pid), flight.EndOf(s.pid)); said != "" {
+				l.flight.Add(flight.Record{Kind: flight.Process, Worker: e.Worker, PID: s.pid, Text: said})
+				return
+			}
+			select {
+			case <-time.After(settleTime / 10):
+			case <-ctx.Done():
+				return
+			}
 		}
 	})
 }

@@ -127,7 +127,7 @@ func (s *staged) publish() {
 // A process that is stopped is the culprit while it is stopped, and afterwards.
 func TestExplainStoppedProcess(t *testing.T) {
 	needOperateE2E(t)
-	s := &staged{t: t, number: 1, title: "A stopped process", how: "One of three workers gets SIGSTOP, and seven seconds later SIGCONT."}
+	s := &staged{t: t, number: 1, title: "A stopped process", how: "One of three workers gets SIGSTOP, and some seconds later SIGCONT."}
 	c := startCluster(t, t.TempDir(), 3, endless...)
 	defer c.interrupt()
 	st := c.until("three train", training(3, 50))

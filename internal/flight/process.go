@@ -42,7 +42,7 @@ func EndOf(pid int) string {
 	if err != nil {
 		return ""
 	}
-	if _, err := programOf(strconv.Itoa(pid)); !os.IsNotExist(err) {
+	if state := stateOf(pid); state != 0 && state != 'Z' && state != 'X' { // a zombie has ended
 		return ""
 	}
 	if said := killedForMemory(pid, strings.TrimSpace(string(own))); said != "" {
@@ -53,18 +53,23 @@ func EndOf(pid int) string {
 
 // StateOf says that a process that was Visible IsStopped. Empty: it is not.
 func StateOf(pid int) string {
-	if !Visible(pid) {
-		return ""
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
-	}
-	_, after, _ := strings.Cut(string(stat), ") ") // the name before it may have spaces
-	if strings.HasPrefix(after, "T ") {
+	if Visible(pid) && stateOf(pid) == 'T' {
 		return IsStopped
 	}
 	return ""
+}
+
+// stateOf is the letter of a process's state; 0: there is no such process.
+func stateOf(pid int) byte {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	i := bytes.LastIndex(stat, []byte(") ")) // the name before it may have spaces
+	if i < 0 || i+2 >= len(stat) {
+		return 0
+	}
+	return stat[i+2]
 }
 
 // logAge is how old a line of the kernel's log may be to tell of a process that is lost now.

@@ -26,9 +26,10 @@ func stuckDevice(c *inquiry) (found []finding) {
 			continue
 		}
 		m := e.member
+		usual := fmt.Sprintf("A step usually takes it %s.", seconds(m.usualDevice()))
 		found = append(found, finding{cause: causeDevice, culprit: m.culprit(), certainty: seen, at: e.begin(), events: []*event{e}, hint: deviceHint,
 			says: fmt.Sprintf("The device of %s was stuck: step %d took it %s, from %s to %s UTC.", c.named(m, e.Generation), e.Step, seconds(e.Seconds), clock(e.begin()), clock(e.at)),
-			more: []string{fmt.Sprintf("Its recorder says: %s.", e.Text)}})
+			more: []string{usual}})
 	}
 	for _, e := range c.during(flight.Doing) {
 		m := e.member
@@ -199,7 +200,7 @@ func cutLink(c *inquiry) (found []finding) {
 		switch {
 		case again(atMute) && !again(atDeaf):
 			f.says = fmt.Sprintf("The link from %s to %s carries nothing since %s UTC.", mute, deaf, clock(at))
-			f.more = append(f.more, fmt.Sprintf("The other direction works: %s TCP segments reached the former after that, since the latter got no answer and sent the same again.", number(atMute.Value)))
+			f.more = append(f.more, fmt.Sprintf("The other direction works: %s TCP segments reached %s after that, since %s got no answer and sent the same again.", number(atMute.Value), mute, deaf))
 		case heard[back] == nil && atMute != nil && atMute.Seconds < silence.Seconds()-0.5:
 			f.says = fmt.Sprintf("The link from %s to %s carries nothing since %s UTC.", mute, deaf, clock(at))
 			f.more = append(f.more, fmt.Sprintf("The other direction worked: something had come %s before.", seconds(atMute.Seconds+0.25)))
