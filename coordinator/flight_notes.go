@@ -48,6 +48,7 @@ func (l *loop) noteMessage(s *session, received message.FromWorker) {
 		if s.state.Compare(l.newestStep) > 0 { // the first that tells of the step
 			l.newestStep = s.state
 			t := m.Timing
+			l.flight.Tracer.Pace(t.Data + t.Gradient + t.Copy + t.Ring + t.Update + t.Other)
 			l.flight.Step(m.Generation, m.Step, m.Loss, flight.Phases{Data: float32(t.Data), Gradient: float32(t.Gradient), Copy: float32(t.Copy),
 				Ring: float32(t.Ring), Update: float32(t.Update), Other: float32(t.Other)})
 		}

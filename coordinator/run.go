@@ -79,6 +79,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	noteBeginning(c.Flight, state.killed)
 	err = serve(ctx, c, newLoop(c, state, services, security), services)
 	noteEnd(c.Flight, err)
+	c.Flight.Close()
 	return err
 }
 

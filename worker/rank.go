@@ -185,6 +185,7 @@ func (r *rank) record(loss float64) {
 	t, recorder := r.timing, r.session.w.flight
 	recorder.Step(r.assign.Generation, r.step, loss, flight.Phases{Data: float32(t.Data), Gradient: float32(t.Gradient), Copy: float32(t.Copy),
 		Ring: float32(t.Ring), Update: float32(t.Update), Other: float32(t.Other)})
+	recorder.Tracer.Pace(t.Data + t.Gradient + t.Copy + t.Ring + t.Update + t.Other)
 	if t.Data > slowDevice {
 		recorder.Add(flight.Record{Kind: flight.Slow, Generation: r.assign.Generation, Step: r.step, Seconds: t.Data, Text: "its batch, for which it reads shards"})
 	}

@@ -56,6 +56,8 @@ credentials in --dir.`,
 				return err
 			}
 			c.Log, c.Asked = logger(), flight.Asked()
+			c.Flight = flight.NewKeeper(flight.Coordinator, coordinator.FlightPath(c.Dir), c.Log)
+			c.Flight.KeepTrace()
 			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart
 			c.Ready = func(a coordinator.Addresses) {
 				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)

@@ -67,6 +67,7 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 			}
 			c.Log = logger()
 			c.Flight, c.Asked = flight.NewKeeper(flight.Worker, flightDir, c.Log), flight.Asked()
+			c.Flight.KeepTrace()
 			if drainWhen != "" {
 				until, stop, err := termination.Watch(drain, drainWhen, c.Log)
 				if drain.Err() != nil {

@@ -40,6 +40,14 @@ func NewKeeper(role, dir string, log *slog.Logger) *Keeper {
 	return &Keeper{Recorder: New(role), Log: log, dir: dir}
 }
 
+// KeepTrace has the keeper keep an execution trace, too.
+func (k *Keeper) KeepTrace() {
+	var err error
+	if k.Tracer, err = NewTracer(); err != nil {
+		k.Log.Warn("dumps come without an execution trace", "error", err)
+	}
+}
+
 // Store is where the files go.
 func (k *Keeper) Store() (Store, error) {
 	k.mu.Lock()
@@ -63,8 +71,9 @@ func (k *Keeper) Forget(path string) {
 	}
 }
 
-// Close removes the temporary directory, if there is one and it is empty.
+// Close ends the trace, and removes the temporary directory, if there is one and it is empty.
 func (k *Keeper) Close() {
+	k.Tracer.Stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.temporary {

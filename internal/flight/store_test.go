@@ -115,12 +115,8 @@ func TestKeeper(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var said bytes.Buffer
 	k := NewKeeper(Worker, "", slog.New(slog.NewTextHandler(&said, nil)))
-	tracer, err := Trace()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tracer.Stop()
-	k.Tracer = tracer
+	k.KeepTrace()
+	defer k.Close()
 	h, encoded, err := k.Take("test", true, Stacks()...)
 	if err != nil {
 		t.Fatal(err)
@@ -148,6 +144,54 @@ func TestKeeper(t *testing.T) {
 	}
 	if !found {
 		t.Error("no stack is of this test")
+	}
+}
+
+// No trace is kept where steps are so short that it would cost a hundredth of them.
+func TestTracerFollowsThePace(t *testing.T) {
+	tracer, err := NewTracer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tracer.Stop()
+	kept := func() bool {
+		b, err := tracer.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b != nil
+	}
+	for _, phase := range []struct {
+		step  float64
+		steps int
+		want  bool
+	}{
+		{0.001, steadySteps - 1, true}, // not yet
+		{0.001, 1, false},
+		{0.012, 10 * steadySteps, false}, // between the bounds nothing changes
+		{0.030, 10 * steadySteps, true},
+		{0.012, 10 * steadySteps, true},
+		{5, 1, true},
+		{0.002, 20 * steadySteps, false},
+	} {
+		for range phase.steps {
+			tracer.Pace(phase.step)
+		}
+		if kept() != phase.want {
+			t.Errorf("after %d steps of %g s a trace is kept: %t", phase.steps, phase.step, kept())
+		}
+	}
+	tracer.Stop()
+	another, err := NewTracer()
+	if err != nil {
+		t.Errorf("another tracer: %v", err)
+	}
+	another.Stop()
+	var none *Tracer
+	none.Pace(1)
+	none.Stop()
+	if b, err := none.Bytes(); b != nil || err != nil {
+		t.Errorf("no tracer has %d bytes, %v", len(b), err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime/trace"
+	"sync"
 	"time"
 )
 
@@ -15,22 +16,74 @@ const (
 	maxTrace = 16 << 20
 )
 
-// A Tracer keeps Go's execution trace of the last seconds. Nil keeps none.
-type Tracer struct{ recorder *trace.FlightRecorder }
+// A trace costs about 0.05 ms of every step (docs/decisions/flight-recorder.md). So that this is
+// less than a hundredth, none is kept where steps take less than leastStep; where they get
+// slower again, from anewStep on.
+const (
+	leastStep = 10 * time.Millisecond
+	anewStep  = 15 * time.Millisecond
+	// steadySteps is how many steps are averaged before a change.
+	steadySteps = 64
+)
 
-// Trace begins to keep the trace. A process has one tracer at most.
-func Trace() (*Tracer, error) {
-	t := &Tracer{trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: traceAge, MaxBytes: traceBytes})}
-	if err := t.recorder.Start(); err != nil {
-		return nil, fmt.Errorf("keep an execution trace: %w", err)
-	}
-	return t, nil
+// A Tracer keeps Go's execution trace of the last seconds, where steps take long enough for that.
+// A nil *Tracer keeps none.
+type Tracer struct {
+	mu       sync.Mutex
+	recorder *trace.FlightRecorder // nil: none is kept now
+	step     float64               // seconds of a step, averaged
+	steps    int                   // since the last change
 }
 
-// Stop ends it.
-func (t *Tracer) Stop() {
-	if t != nil {
+// NewTracer begins to keep the trace. A process has one tracer at most.
+func NewTracer() (*Tracer, error) {
+	t := &Tracer{}
+	return t, t.start()
+}
+
+func (t *Tracer) start() error {
+	recorder := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: traceAge, MaxBytes: traceBytes})
+	if err := recorder.Start(); err != nil {
+		return fmt.Errorf("keep an execution trace: %w", err)
+	}
+	t.recorder = recorder
+	return nil
+}
+
+// Pace tells how long a step took. It does not wait while the trace is being written.
+func (t *Tracer) Pace(seconds float64) {
+	if t == nil || !t.mu.TryLock() {
+		return
+	}
+	defer t.mu.Unlock()
+	t.step += (seconds - t.step) / float64(min(t.steps+1, steadySteps))
+	if t.steps++; t.steps < steadySteps {
+		return
+	}
+	switch {
+	case t.recorder != nil && t.step < leastStep.Seconds():
 		t.recorder.Stop()
+		t.recorder = nil
+	case t.recorder == nil && t.step > anewStep.Seconds():
+		if t.start() != nil {
+			return // another trace is taken: later
+		}
+	default:
+		return
+	}
+	t.steps = 0
+}
+
+// Stop ends the trace.
+func (t *Tracer) Stop() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.recorder != nil {
+		t.recorder.Stop()
+		t.recorder = nil
 	}
 }
 
@@ -47,6 +100,11 @@ func (l *limited) Write(b []byte) (int, error) {
 // Bytes is the trace of the last seconds, for `go tool trace`; nil where none is kept.
 func (t *Tracer) Bytes() ([]byte, error) {
 	if t == nil {
+		return nil, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.recorder == nil {
 		return nil, nil
 	}
 	var out limited
