@@ -2,6 +2,7 @@ package flight
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
@@ -62,5 +63,33 @@ func BenchmarkRead(b *testing.B) {
 		if _, err := Read(bytes.NewReader(encoded)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Two goroutines hand a number back and forth, in four transitions of goroutines.
+func BenchmarkHandOver(b *testing.B) {
+	for _, traced := range []bool{false, true} {
+		b.Run(fmt.Sprintf("traced=%t", traced), func(b *testing.B) {
+			if traced {
+				tracer, err := NewTracer()
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer tracer.Stop()
+			}
+			there, back := make(chan int), make(chan int)
+			go func() {
+				for n := range there {
+					back <- n
+				}
+				close(back)
+			}()
+			for b.Loop() {
+				there <- 1
+				<-back
+			}
+			close(there)
+			<-back
+		})
 	}
 }
