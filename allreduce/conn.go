@@ -169,7 +169,7 @@ func (c *scattering) RemoteAddr() net.Addr {
 	if !ok {
 		a.Addr = c.Conn.RemoteAddr()
 	}
-	a.reads = &c.reads
+	a.reads, a.segments = &c.reads, func() uint64 { return segmentsOf(c.Conn) }
 	return a
 }
 
@@ -179,6 +179,8 @@ type connAddr struct {
 	net.Addr
 	memory *sharedMemory  // that the ends share; nil if there is none
 	reads  *atomic.Uint64 // of an accepted connection; nil on the other end
+	// segments counts those of TCP on an accepted connection; nil on the other end.
+	segments func() uint64
 }
 
 // addressOf is the address of a stream's peer; its parts are nil where the connection has

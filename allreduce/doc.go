@@ -12,6 +12,7 @@
 //	tls         who may connect: certificates, and the kernel on local sockets
 //	records     messages to TLS, in as few records as they fit
 //	silence     signs of life, and the end of a ring without them
+//	progress    how far a ring is, for people who ask why it stands still
 //	server      which streams are accepted: handshake, generations, fencing
 //
 // Up to [MeshWorld] ranks are all connected with each other. They exchange short

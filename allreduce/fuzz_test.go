@@ -39,6 +39,7 @@ func (l *script) send(h header, encode func(scratch func() []byte) []byte) error
 func (l *script) settle(int) error                  { return nil }
 func (l *script) alive(header) error                { return nil }
 func (l *script) arrivals() (uint64, bool)          { return 0, false }
+func (l *script) segments() uint64                  { return 0 }
 func (l *script) sender() string                    { return "" }
 func (l *script) finish() error                     { return nil }
 func (l *script) wait() error                       { return nil }

@@ -91,7 +91,7 @@ func (s *Server) link(stream grpc.ServerStream) error {
 	h, err := parseHello(&f, phaseHello)
 	if err == nil {
 		address := addressOf(stream.Context())
-		in.memory, in.reads = address.memory, address.reads
+		in.memory, in.reads, in.counted = address.memory, address.reads, address.segments
 		if id, ok := secure.Caller(stream.Context()); ok {
 			in.identity = id.String()
 		} else if s.own != nil && secure.IsPlaintext(stream.Context()) {
@@ -129,6 +129,7 @@ type streamIncoming struct {
 	// Set when the greeting is read; nil if there is none.
 	memory   *sharedMemory
 	reads    *atomic.Uint64 // of its connection
+	counted  func() uint64  // likewise: its TCP segments
 	identity string
 }
 
@@ -162,6 +163,13 @@ func (in streamIncoming) arrivals() (count uint64, ok bool) {
 		return 0, false
 	}
 	return in.reads.Load(), true
+}
+
+func (in streamIncoming) segments() uint64 {
+	if in.counted == nil {
+		return 0
+	}
+	return in.counted()
 }
 
 // network dials by gRPC.

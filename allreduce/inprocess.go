@@ -127,6 +127,8 @@ func (l *inProcessLink) alive(h header) error {
 
 func (l *inProcessLink) arrivals() (count uint64, ok bool) { return l.arrived.Load(), true }
 
+func (l *inProcessLink) segments() uint64 { return 0 }
+
 func (l *inProcessLink) sender() string { return "" }
 
 func (l *inProcessLink) settle(int) error { return nil } // send has copied

@@ -37,6 +37,9 @@ type incoming interface {
 	// arrivals counts what has arrived from the sender, read or not, in any unit; ok is
 	// false if the transport does not count.
 	arrivals() (count uint64, ok bool)
+	// segments counts what has come on the wire, also what was sent again and brings nothing
+	// new; 0 where the transport does not count.
+	segments() uint64
 	// sender is the identity in the sender's certificate. It is empty on links without
 	// certificates: local sockets, plain text, in-process.
 	sender() string

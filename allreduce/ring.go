@@ -31,6 +31,7 @@ type Ring struct {
 	sources []*source
 	closing atomic.Bool
 	waiting atomic.Bool // for others: a Join or an AllReduce is under way
+	tracker tracker
 
 	mu        sync.Mutex // held by AllReduce and Close
 	closed    bool
@@ -243,10 +244,12 @@ func (r *Ring) header(m move, f format, n int) header {
 func (r *Ring) send(to *sink, s schedule, m move, x vector, how mode) error {
 	lo, hi := s.span(m)
 	h := r.header(m, x.format(), hi-lo)
-	if err := to.out.send(h, func(scratch func() []byte) []byte { return x.encode(how, lo, hi, scratch) }); err != nil {
+	err := to.out.send(h, func(scratch func() []byte) []byte { return x.encode(how, lo, hi, scratch) })
+	if err != nil {
 		return r.wrap("send", to.rank, err)
 	}
 	to.bytes.Add(uint64(h.length))
+	r.tracker.noteSent(to.rank, h)
 	return nil
 }
 
@@ -281,6 +284,9 @@ func (r *Ring) read(from *source, f *frame) error {
 
 // receive reads message m and adds it to x, or copies it there.
 func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) error {
+	lo, hi := s.span(m)
+	want := r.header(m, x.format(), hi-lo)
+	r.tracker.noteWait(from.rank, want)
 	var f frame
 	if err := r.read(from, &f); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -288,9 +294,9 @@ func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) err
 		}
 		return r.wrap("receive", from.rank, err)
 	}
+	r.tracker.noteReceived()
 	defer f.free()
-	lo, hi := s.span(m)
-	if want := r.header(m, x.format(), hi-lo); f.header != want {
+	if f.header != want {
 		kind := ErrProtocol
 		if f.header.generation != want.generation {
 			kind = ErrFenced

@@ -30,6 +30,10 @@ const (
 type silence struct {
 	arrivals uint64
 	beats    atomic.Int32 // looks in a row that found nothing new
+	// TCP segments that had come at the last look that found something new, and those since
+	// then. A sender that gets no answer sends the same again: nothing new comes, and segments do.
+	before   uint64
+	repeated atomic.Uint64
 }
 
 // keepAlive sends a sink signs of life until its stream or the ring ends. It may block
@@ -75,6 +79,7 @@ func (r *Ring) listen() {
 			}
 			if now, ok := from.in.arrivals(); ok {
 				silent = from.silence.look(now, waiting, passed) || silent
+				from.silence.count(from.in.segments())
 			}
 		}
 		if silent {
@@ -96,6 +101,14 @@ func (s *silence) look(arrivals uint64, waiting bool, passed time.Duration) bool
 		s.beats.Add(1)
 	}
 	return s.beats.Load() >= silentBeats
+}
+
+// count takes the number of segments so far, after a look.
+func (s *silence) count(segments uint64) {
+	if s.beats.Load() == 0 {
+		s.before = segments
+	}
+	s.repeated.Store(segments - min(s.before, segments))
 }
 
 // silent blames the first silent source and names all.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
+	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
 // Config of a coordinator.
@@ -59,8 +61,16 @@ type Config struct {
 	FirstToken func(join, token string)
 	Beat       func() // called many times a second while the coordinator decides; nil: nobody watches
 
+	// Flight keeps what the process did in the last minutes; nil: Run makes one. Asked has all
+	// processes of the cluster dump theirs; nil: nobody asks.
+	Flight *flight.Keeper
+	Asked  <-chan os.Signal
+
 	timing machine.Config // tests shorten it
 }
+
+// FlightPath is the directory of the flight recorders' dumps in a coordinator's.
+func FlightPath(dir string) string { return filepath.Join(dir, "flight") }
 
 func (c Config) validated() (Config, error) {
 	if c.Dir == "" {
@@ -81,6 +91,9 @@ func (c Config) validated() (Config, error) {
 	c.Gossip = cmp.Or(c.Gossip, "127.0.0.1:0")
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Flight == nil {
+		c.Flight = flight.NewKeeper(flight.Coordinator, FlightPath(dir), c.Log)
 	}
 	c.Store = cmp.Or(c.Store, filepath.Join(dir, "shards"))
 	if c.Store, err = filepath.Abs(c.Store); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
 // A whole run: shards made through the queue, two workers, one killed, one
@@ -394,8 +395,9 @@ func bareLoop(ledger *ledger) *loop {
 	log := slog.New(slog.DiscardHandler)
 	runs, _ := queue.New(queue.Config{}, queue.Ledger{}) // an empty ledger is valid
 	l := &loop{
-		runs:  runs,
-		fleet: fleet.New(machine.Config{Version: ergoflow.Build()}, nil), messages: &convert.Messages{}, ledger: ledger,
+		flight: flight.NewKeeper(flight.Coordinator, "", log),
+		runs:   runs,
+		fleet:  fleet.New(machine.Config{Version: ergoflow.Build()}, nil), messages: &convert.Messages{}, ledger: ledger,
 		log: log, base: log, events: journal.New(time.Now()), refused: refusals{log: log}, work: make(chan func()), ended: make(chan struct{}), stopped: make(chan struct{}),
 		sessions: map[machine.Session]*session{}, scanning: map[string]bool{}, watched: map[string]context.CancelFunc{},
 	}

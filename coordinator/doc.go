@@ -21,6 +21,7 @@
 // Under Config.Dir:
 //
 //	coordinator.db     ledger: last generation, plan, stage; runs, schedules; addresses (bbolt)
+//	flight/            dumps of the flight recorders of all processes
 //	logs/run-N.log     output of the process of the retraining N
 //	coordinator.json   pid and addresses while the coordinator runs
 //	checkpoints.db     see checkpoint

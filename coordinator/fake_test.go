@@ -25,6 +25,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
@@ -201,7 +202,8 @@ type fake struct {
 	seen    map[string]int // messages by kind
 	last    *wire.CoordinatorMessage
 	mute    bool
-	parting bool // the state was asked for: no step follows
+	parting bool             // the state was asked for: no step follows
+	flight  *flight.Recorder // nil: it does not know orders to dump
 }
 
 // connect opens a session and answers in a goroutine until it ends.
@@ -287,6 +289,10 @@ func (f *fake) handle(ctx context.Context, m *wire.CoordinatorMessage) {
 		f.step, f.made = b.Assign.Source.Step, b.Assign.Source.Made
 		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: b.Assign.Generation}}})
 		f.assign = b.Assign
+	case *wire.CoordinatorMessage_Dump:
+		if f.flight != nil {
+			f.dump(ctx, b.Dump)
+		}
 	case *wire.CoordinatorMessage_Abort, *wire.CoordinatorMessage_Finish:
 		f.assign = nil
 	case *wire.CoordinatorMessage_Save:

@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/disk"
+	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
 // tickInterval is the time between two ticks of the machine.
@@ -51,7 +52,10 @@ type loop struct {
 	ctx       context.Context // of helpers; ends with run
 	sessions  map[machine.Session]*session
 	last      machine.Session
-	answer    string // to the Submit being handled
+	flight    *flight.Keeper
+	flights   *flights
+	asked     <-chan os.Signal // for dumps
+	answer    string           // to the Submit being handled
 	reasons   []Decision
 	refused   refusals
 	scanning  map[string]bool // runs
@@ -61,6 +65,11 @@ type loop struct {
 	workers  int           // as the queue knows
 	stepping bool          // the queue handles an event
 	answered queue.Answer  // to the request being handled
+
+	decision    string        // of the event being handled
+	newestStep  ergoflow.Mark // that any worker has told of
+	incidentDue bool          // all processes will dump soon
+	dumped      time.Time     // when they last did
 
 	watched map[string]context.CancelFunc // runs whose job results are subscribed to; ends that
 }
@@ -92,6 +101,7 @@ func (l *loop) run(ctx context.Context) error {
 	defer ticker.Stop()
 	queueTicker := time.NewTicker(queueInterval)
 	defer queueTicker.Stop()
+	l.keepFlight(l.asked)
 	l.step(machine.Start{})
 	l.started = true
 	l.stepQueue(queue.Start{Conducting: l.conducting(), Finished: l.outcomes()})
@@ -131,8 +141,11 @@ func (l *loop) post(e machine.Event) bool { return l.do(func() { l.step(e) }) }
 
 // step lets the fleet handle one event, and executes the effects in order.
 func (l *loop) step(e machine.Event) {
+	l.noteEvent(e)
 	effects, reason := l.fleet.Step(time.Now(), e)
+	l.decision = reason
 	if reason != "" {
+		l.noteReason(reason)
 		l.about(journal.Training).Info(reason)
 		l.reasons = append(l.reasons, Decision{time.Now().UTC(), reason})
 		l.reasons = l.reasons[max(0, len(l.reasons)-KeptDecisions):]
@@ -158,7 +171,8 @@ func (l *loop) step(e machine.Event) {
 func (l *loop) execute(effect fleet.Effect) {
 	switch e := effect.Effect.(type) {
 	case machine.Persist:
-		if err := l.ledger.persist(effect.Slot, e.Ledger); err != nil {
+		if err := l.timed("writing "+l.ledger.db.Path(), func() error { return l.ledger.persist(effect.Slot, e.Ledger) }); err != nil {
+			l.flight.Add(flight.Record{Kind: flight.Failed, Text: err.Error()})
 			l.fatal = err
 		}
 	case machine.Send:
@@ -167,6 +181,9 @@ func (l *loop) execute(effect fleet.Effect) {
 		}
 	case machine.Close:
 		if s := l.sessions[e.Session]; s != nil {
+			if lost, _ := machine.LostWorker(l.decision); lost == ergoflow.WorkerID(s.from) { // else it leaves in order
+				l.noteLost(s, e.Reason)
+			}
 			s.close(e.Reason)
 			delete(l.sessions, e.Session)
 		}
@@ -180,6 +197,7 @@ func (l *loop) execute(effect fleet.Effect) {
 		l.refused.add(e.From, e.Reason)
 	case machine.Warn:
 		l.about(journal.Training).Warn(e.Text)
+		l.noteWarning(e.Text)
 	case machine.AwaitRoom:
 		l.help(func(ctx context.Context) {
 			if disk.Await(ctx, e.Short.Path, e.Short.Bytes) == nil {

@@ -44,6 +44,7 @@ type state struct {
 	runs        *queue.Machine         // as the ledger has it
 	addresses   Addresses              // of the last process; zero: this is the first
 	checkpoints *checkpoint.Store
+	killed      *Addresses // of the last process, which did not end in order; nil: it did
 }
 
 // openState locks the directory and opens what is in it.
@@ -55,6 +56,9 @@ func openState(c Config, closing *closer) (*state, error) {
 	}
 	closing.add(ledger.close)
 	s := &state{ledger: ledger}
+	if a, err := ReadAddresses(dir); err == nil {
+		s.killed = &a
+	}
 	if err := removeAddresses(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err // of a coordinator that was killed
 	}

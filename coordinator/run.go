@@ -78,7 +78,11 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := state.ledger.store(keyAddresses, addresses); err != nil {
 		return err
 	}
-	return serve(ctx, c, newLoop(c, state, services, security), services)
+	noteBeginning(c.Flight, state.killed)
+	err = serve(ctx, c, newLoop(c, state, services, security), services)
+	noteEnd(c.Flight, err)
+	c.Flight.Close()
+	return err
 }
 
 // newLoop assembles the loop around the fleet that continues from the ledger.
@@ -104,6 +108,9 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 		sessions: make(map[machine.Session]*session),
 		scanning: make(map[string]bool),
 		watched:  make(map[string]context.CancelFunc),
+		flight:   c.Flight,
+		flights:  newFlights(c.Flight),
+		asked:    c.Asked,
 	}
 	l.log, l.refused = l.about(journal.Coordinator), refusals{log: l.about(journal.Security)}
 	l.events.Add(time.Now(), journal.Coordinator, false, fmt.Sprintf("this coordinator is ergoflow %s, process %d", ergoflow.Build(), os.Getpid()))

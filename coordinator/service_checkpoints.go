@@ -52,7 +52,9 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	if err == nil {
 		began := time.Now()
 		info, err = v.loop.saved.Save(uploaded(h), data)
-		v.loop.tallies.wrote(began, err)
+		took := time.Since(began)
+		v.loop.tallies.wrote(took, err)
+		v.loop.noteSaved(h, took, err)
 	}
 	if err != nil {
 		if stream.Context().Err() == nil {

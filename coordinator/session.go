@@ -14,12 +14,14 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
@@ -45,6 +47,13 @@ type session struct {
 	over      chan struct{} // closed together with out
 	closed    bool          // whether both are closed; only the loop uses it
 	reason    string        // why; readable once out is closed
+
+	// For the flight recorder; only the loop uses them.
+	pid     int
+	visible bool // the process with that pid, from here
+	heard   time.Time
+	state   ergoflow.Mark // that it has last told of
+	doing   string
 }
 
 // send queues a message. It never waits: a worker that does not read is cut off.
@@ -75,6 +84,9 @@ func (v *service) Session(stream wire.Control_SessionServer) error {
 		switch status.Code(err) {
 		case codes.InvalidArgument, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal: // gRPC uses Internal for bytes that are not a message
 			v.loop.refused.add(s.from, status.Convert(err).Message())
+		}
+		if !s.closed {
+			v.loop.noteLost(s, why(err))
 		}
 		delete(v.loop.sessions, s.number)
 		v.loop.step(machine.Closed{Session: s.number, Reason: why(err)})
@@ -163,6 +175,8 @@ func (v *service) open(s *session, hello message.Hello) {
 		s.from = convert.Clip(id)
 	}
 	v.loop.sessions[s.number] = s
+	s.pid, s.heard = hello.Worker.PID, time.Now()
+	s.visible = !s.elsewhere && flight.Visible(s.pid)
 	if s.cert == nil && v.security.acceptsPlaintext() {
 		v.loop.about(journal.Security).Warn("a worker speaks plain text", "worker", s.from, "address", s.host)
 	}

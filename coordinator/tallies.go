@@ -26,10 +26,10 @@ func (t *tallies) add(f func(sum *tally)) {
 	f(&t.sum)
 }
 
-// wrote counts a checkpoint that was written, or not, since began.
-func (t *tallies) wrote(began time.Time, err error) {
+// wrote counts a checkpoint that was written, or not, in that time.
+func (t *tallies) wrote(took time.Duration, err error) {
 	t.add(func(sum *tally) {
-		sum.writing += time.Since(began).Seconds()
+		sum.writing += took.Seconds()
 		if err == nil {
 			sum.written++
 		} else {

@@ -21,6 +21,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -95,10 +96,12 @@ func (h *harness) listening(address string, change func(*replica.Batch)) (leave,
 	ctx, cancel := context.WithCancel(context.Background())
 	drain := make(chan struct{})
 	ended := make(chan error, 1)
+	flights := h.t.TempDir()
 	go func() {
 		ended <- Run(ctx, Config{
 			Join: []string{h.addresses.Gossip}, Gossip: "127.0.0.1:0", Listen: address,
 			Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain, changeBatch: change,
+			Flight: flight.NewKeeper(flight.Worker, flights, slog.New(slog.DiscardHandler)),
 		})
 	}()
 	over := false

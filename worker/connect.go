@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
@@ -49,6 +50,8 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 		avoid = control
 		if held {
 			avoid, distrusted = "", false
+			w.flight.Add(flight.Record{Kind: flight.Left, Seconds: time.Since(begin).Seconds(), Text: err.Error()})
+			w.orderDump(dumpOrder{occasion: err.Error()})
 		}
 		if lost.IsZero() || time.Since(begin) > maxPause {
 			lost = time.Now()

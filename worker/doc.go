@@ -13,6 +13,7 @@
 //	Apply      update                                            rank.go
 //	Save       take a checkpoint, upload it                      checkpoint.go, upload.go
 //	Drop       close the replica                                 prepare.go
+//	Dump       send what the flight recorder holds               flight.go
 //	CheckLink  find out whether another worker is reached        session.go
 //
 // Three things live for different times. The worker lives as long as its process

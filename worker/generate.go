@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/disk"
+	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
 // generate pulls jobs and makes shards until ctx ends. The queue gives a job that
@@ -33,6 +34,7 @@ func (w *worker) generate(ctx context.Context, order message.Generate, waits fun
 		if !ok {
 			return err
 		}
+		w.flight.Add(flight.Record{Kind: flight.Full, Value: float64(full.Bytes), Text: err.Error()})
 		waits(fmt.Sprintf("%s: %v", disk.Waits, err))
 		if err := disk.Await(ctx, full.Dir, full.Bytes); err != nil {
 			return err

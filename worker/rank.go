@@ -8,6 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 	"github.com/ergoflow/ergoflow/worker/replica"
 )
@@ -23,6 +24,8 @@ type rank struct {
 	batches *replica.Batches
 	update  replica.Update // computed, not applied yet
 	timing  message.Timing // of that step
+	step    ergoflow.Step  // updates applied
+	typical float64        // seconds of the device in a step
 	watch   *replica.Stopwatch
 }
 
@@ -42,9 +45,29 @@ func (r *rank) run(ctx context.Context) error {
 		r.session.w.meter.count(func(c *counts) { c.broken++ })
 	}
 	if e, ok := errors.AsType[*allreduce.Error](err); ok {
-		return r.blame(e, err)
+		err = r.blame(e, err)
 	}
+	if err != nil {
+		r.broke(ctx, err)
+	}
+	r.session.w.ring.Store(nil)
+	r.doing("")
 	return err
+}
+
+// What a rank does, for the flight recorder. While it computes, its ring says whether it waits
+// for another rank.
+const (
+	doesConnect = "takes the state and connects to the other ranks"
+	doesWait    = "waits for the coordinator"
+	doesRead    = "waits for its batch"
+	doesCompute = "computes on its device"
+	doesUpdate  = "updates the state on its device"
+)
+
+// doing notes what the rank does from now on; empty: nothing any more.
+func (r *rank) doing(what string) {
+	r.session.w.flight.Begin("rank", what, r.assign.Generation, r.step)
 }
 
 func (r *rank) blame(e *allreduce.Error, err error) *protocol.Blame {
@@ -64,6 +87,7 @@ func (r *rank) takePart(ctx context.Context) (err error) {
 	if r.replica == nil {
 		return errors.New("assigned to a generation before being prepared")
 	}
+	r.doing(doesConnect)
 	if err := r.session.takeState(ctx, r.replica, r.assign.Source); err != nil {
 		return err
 	}
@@ -71,14 +95,19 @@ func (r *rank) takePart(ctx context.Context) (err error) {
 		return err
 	}
 	defer r.ring.Close()
-	r.session.w.meter.joined(r.ring, r.workers())
+	members := r.workers()
+	r.session.w.meter.joined(r.ring, members)
 	defer r.session.w.meter.left()
+	r.session.w.members.Store(&members)
+	r.session.w.ring.Store(r.ring)
 	ctx, cancel := context.WithCancel(ctx)
 	r.batches = r.replica.Batches(ctx, r.assign.Shards)
 	defer r.batches.Wait()
 	defer cancel()
 	defer r.replica.EndSubscriptions()
-	r.session.post(protocol.Joined{Step: r.replica.Step()})
+	r.step = r.replica.Step()
+	r.doing(doesWait)
+	r.session.post(protocol.Joined{Step: r.step})
 	for {
 		select {
 		case order := <-r.orders:
@@ -109,11 +138,13 @@ func (r *rank) compute(ctx context.Context) error {
 		r.watch = replica.NewStopwatch()
 	}
 	r.timing = message.Timing{Other: r.watch.Lap()}
+	r.doing(doesRead)
 	batch, err := r.batches.Next(ctx)
 	if err != nil {
 		return err
 	}
 	r.timing.Data = r.watch.Lap()
+	r.doing(doesCompute)
 	if change := r.session.w.changeBatch; change != nil {
 		change(batch)
 	}
@@ -125,6 +156,7 @@ func (r *rank) compute(ctx context.Context) error {
 	}
 	r.timing.Gradient, r.timing.Copy, r.timing.Ring = parts.Gradient, parts.Copy, parts.Ring
 	r.update.Generation, r.update.Workers = r.assign.Generation, r.workers()
+	r.doing(doesWait)
 	r.session.post(protocol.Summed{})
 	return nil
 }
@@ -132,16 +164,47 @@ func (r *rank) compute(ctx context.Context) error {
 // apply applies the update that all ranks apply.
 func (r *rank) apply() error {
 	r.timing.Other += r.watch.Lap()
+	r.doing(doesUpdate)
 	loss, samples, err := r.replica.Apply(r.update)
 	if err != nil {
 		return fmt.Errorf("update of step %d: %w", r.update.Step, err)
 	}
 	r.timing.Update = r.watch.Lap()
 	r.session.w.meter.stepped(r.timing)
+	r.step = r.replica.Step()
+	r.doing(doesWait)
+	r.record(loss)
 	r.session.post(protocol.Applied{Progress: message.Progress{
-		Step: r.replica.Step(), Loss: loss, Samples: samples, Timing: r.timing,
+		Step: r.step, Loss: loss, Samples: samples, Timing: r.timing,
 	}})
 	return nil
+}
+
+// A step is remarkable whose work on the device took a second, and ten times as long as usual.
+const (
+	slowDevice       = 1.0 // seconds
+	slowDeviceFactor = 10
+)
+
+// record has the flight recorder keep the step that was applied.
+func (r *rank) record(loss float64) {
+	t, recorder := r.timing, r.session.w.flight
+	recorder.Step(r.assign.Generation, r.step, loss, flight.Phases{Data: float32(t.Data), Gradient: float32(t.Gradient), Copy: float32(t.Copy),
+		Ring: float32(t.Ring), Update: float32(t.Update), Other: float32(t.Other)})
+	recorder.Tracer.Pace(t.Data + t.Gradient + t.Copy + t.Ring + t.Update + t.Other)
+	if t.Data > slowDevice {
+		recorder.Add(flight.Record{Kind: flight.Slow, Generation: r.assign.Generation, Step: r.step, Seconds: t.Data, Text: "its batch, for which it reads shards"})
+	}
+	device := t.Gradient + t.Copy + t.Update
+	if r.typical > 0 && device > max(slowDevice, slowDeviceFactor*r.typical) {
+		recorder.Add(flight.Record{Kind: flight.Slow, Generation: r.assign.Generation, Step: r.step, Seconds: device,
+			Text: fmt.Sprintf("the device; a step usually takes it %.3g s", r.typical)})
+		return
+	}
+	if r.typical == 0 {
+		r.typical = device
+	}
+	r.typical += (device - r.typical) / 16
 }
 
 // connect joins the ring of the generation.

@@ -12,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/worker/peer"
@@ -146,6 +147,8 @@ func (s *session) receive(stream wire.Control_SessionClient, address string) {
 			s.welcomed = true
 			s.w.rings.AcceptPlaintext(welcome.AcceptPlaintext)
 			s.w.log.Info("joined", "coordinator", address)
+			s.w.flight.Add(flight.Record{Kind: flight.Joined, Text: address})
+			s.w.orderDump(dumpOrder{}) // those that wait can be sent
 		}
 		s.post(protocol.Received{Message: received})
 	}
@@ -168,6 +171,7 @@ func (s *session) transmit(stream wire.Control_SessionClient) {
 func (s *session) post(e protocol.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.w.note(e)
 	if _, ok := e.(protocol.Ended); ok {
 		s.work, s.rank = nil, nil
 	}
@@ -217,6 +221,8 @@ func (s *session) execute(effect protocol.Effect) {
 		} else {
 			s.saving.Go(func() { s.save(s.ctx, e) })
 		}
+	case protocol.Dump:
+		s.w.orderDump(dumpOrder{occasion: e.Order.Occasion, ordered: true, number: e.Order.Number})
 	case protocol.Drop:
 		s.start("closing the run", func(context.Context) error { s.w.drop(); return nil })
 	case protocol.End:
@@ -229,6 +235,7 @@ func (s *session) send(m message.FromWorker) {
 	switch m := m.(type) {
 	case message.Failed:
 		s.w.log.Error("cannot continue the run", "run", m.Run, "error", m.Reason)
+		s.w.flight.Add(flight.Record{Kind: flight.Failed, Text: "cannot continue the run: " + m.Reason})
 	case message.Complaint:
 		s.w.log.Warn("generation broke", "generation", m.Generation, "step", m.Step, "error", m.Reason)
 	}
@@ -252,9 +259,11 @@ func (s *session) start(what string, work func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	t := &task{what: what, cancel: cancel, done: make(chan struct{})}
 	s.work = t
+	s.w.flight.Begin("work", what, 0, 0)
 	go func() {
 		defer close(t.done)
 		err := work(ctx)
+		s.w.flight.Begin("work", "", 0, 0)
 		cancel(nil)
 		s.post(protocol.Ended{Err: err})
 	}()

@@ -9,13 +9,14 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
 // A reason may hold any bytes, for example those of an unknown sender. A message
 // that cannot be encoded would end the session.
 func TestReasonsAreText(t *testing.T) {
 	s := &session{
-		w:     &worker{log: slog.New(slog.DiscardHandler)},
+		w:     &worker{log: slog.New(slog.DiscardHandler), flight: flight.NewKeeper(flight.Worker, "", slog.New(slog.DiscardHandler))},
 		out:   make(chan *wire.WorkerMessage, 1),
 		ended: make(chan error, 1),
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/upkeep"
@@ -66,6 +68,10 @@ type Config struct {
 	// the worker is doing: a device that is busy cannot be interrupted, and may stay so for
 	// ever. It may be nil.
 	Stuck func(doing string)
+	// Flight keeps what the process did in the last minutes; nil: Run makes one. Asked has it
+	// make a dump; nil: nobody asks.
+	Flight *flight.Keeper
+	Asked  <-chan os.Signal
 
 	changeBatch func(*replica.Batch) // for tests: called with every batch before it is computed
 }
@@ -87,6 +93,10 @@ type worker struct {
 	refusals  *rate.Limiter // bounds how many refused streams are reported
 	meter     *meter
 	current   atomic.Pointer[session] // nil between sessions
+	flight    *flight.Keeper
+	dumps     chan dumpOrder
+	ring      atomic.Pointer[allreduce.Ring]      // of the rank; nil: there is none
+	members   atomic.Pointer[[]ergoflow.WorkerID] // of its generation, by rank
 
 	replica   atomic.Pointer[replica.Replica] // nil before the first Prepare
 	verified  replica.Verified
@@ -135,11 +145,16 @@ func Run(ctx context.Context, c Config) error {
 		watchers = webserver.Protect(watchers, c.Credentials)
 		w.log.Info("metrics", "address", watchers.Addr())
 	}
+	defer w.flight.Close()
 	defer w.drop()
 	defer w.watchDevice(ctx, c.Stuck)()
 	err = w.join(ctx, c, listener, watchers)
+	w.flight.Add(flight.Record{Kind: flight.Ends, Text: fmt.Sprint(cmp.Or(err, context.Cause(ctx)))})
 	if errors.Is(err, protocol.ErrLeft) || ctx.Err() != nil { // gRPC's errors are not context.Canceled
 		return nil
+	}
+	if err != nil {
+		w.dumpEnd(err)
 	}
 	return err
 }
@@ -178,7 +193,13 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		refusals:    rate.NewLimiter(1, 5),
 		meter:       newMeter(),
 		changeBatch: c.changeBatch,
+		flight:      c.Flight,
+		dumps:       make(chan dumpOrder, 8),
 	}
+	if w.flight == nil {
+		w.flight = flight.NewKeeper(flight.Worker, "", w.log)
+	}
+	w.flight.Name(w.id)
 	w.uploads = newUploader(w.id, w.secret, w.trust, w.log, w.meter)
 	w.rings.OnRefusal(w.refused)
 	return w
@@ -217,6 +238,7 @@ func (w *worker) join(ctx context.Context, c Config, listener, watchers net.List
 	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load, Rings: w.rings})
 
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { w.keepFlight(ctx, c.Asked); return nil })
 	group.Go(func() error { return w.rings.Serve(server, listener, w.address) })
 	watching, unwatched := context.WithCancel(ctx)
 	defer unwatched()

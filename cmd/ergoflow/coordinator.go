@@ -12,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/systemd"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -60,7 +61,9 @@ credentials in --dir.`,
 					return err
 				}
 			}
-			c.Log = logger()
+			c.Log, c.Asked = logger(), flight.Asked()
+			c.Flight = flight.NewKeeper(flight.Coordinator, coordinator.FlightPath(c.Dir), c.Log)
+			c.Flight.KeepTrace()
 			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart
 			c.Ready = func(a coordinator.Addresses) {
 				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)

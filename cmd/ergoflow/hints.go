@@ -21,6 +21,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
+	"github.com/ergoflow/ergoflow/internal/flight/explain"
 	"github.com/ergoflow/ergoflow/internal/gitlfs"
 	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/internal/trust"
@@ -58,6 +59,7 @@ var hints = []struct {
 	{secure.ErrUntrusted, "on the coordinator's machine give --dir; elsewhere get credentials with `ergoflow join`, and give --context"},
 	{coordinator.ErrNotRunning, "start one that stays with `ergoflow coordinator`; that of `ergoflow run` ends with the run"},
 	{conduct.ErrNoStart, "give the same command --start again: it stores the state"},
+	{explain.ErrNoDumps, "processes dump when something stops; `ergoflow explain` on a running cluster has them do it now"},
 	{coordinator.ErrRunning, "end it, or choose another --dir"},
 	{gossip.ErrInsecure, "give --token: a coordinator prints one at its first start, and `ergoflow tokens create` makes others; on a network that you trust, --insecure"},
 	{backend.ErrUnknown, "`ergoflow backend list` shows the backends of this machine"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -22,8 +21,6 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator"
 )
-
-var operate = flag.Bool("operate.e2e", false, "run the tests that watch a cluster with Debian's Prometheus")
 
 // secondsPerMinute is how long a minute of the rules is in these tests.
 const secondsPerMinute = 2

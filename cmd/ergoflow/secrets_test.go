@@ -2,15 +2,19 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
 // checkSecrets searches all files that a secured cluster has written for its secrets: the
@@ -62,6 +66,9 @@ func (c *hostCluster) checkSecrets() {
 			continue
 		}
 		text, err := os.ReadFile(path)
+		if err == nil && strings.HasSuffix(path, flight.Suffix) {
+			text, err = unzipped(text)
+		}
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -71,6 +78,15 @@ func (c *hostCluster) checkSecrets() {
 			}
 		}
 	}
+}
+
+// unzipped is the text of a dump of a flight recorder.
+func unzipped(dump []byte) ([]byte, error) {
+	zip, err := gzip.NewReader(bytes.NewReader(dump))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(zip)
 }
 
 // files are all regular files below directories.

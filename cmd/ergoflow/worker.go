@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/systemd"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/worker"
@@ -29,6 +30,7 @@ func workerCommand() *cobra.Command {
 	var join, token, drainWhen string
 	var threads int
 	var supervise bool
+	var flightDir string
 	cmd := &cobra.Command{
 		Use:   "worker --join HOST:PORT[,HOST:PORT]",
 		Short: "Join a cluster: generate shards, compute gradients",
@@ -64,6 +66,8 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 				drain = conduct.Supervised(drain)
 			}
 			c.Log = logger()
+			c.Flight, c.Asked = flight.NewKeeper(flight.Worker, flightDir, c.Log), flight.Asked()
+			c.Flight.KeepTrace()
 			if drainWhen != "" {
 				until, stop, err := termination.Watch(drain, drainWhen, c.Log)
 				if drain.Err() != nil {
@@ -100,6 +104,7 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 	f.StringVar(&token, "token", "", "token of a secured cluster, for the first start; @FILE reads it from a file")
 	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the coordinator's --nats server asks for: ca.pem, user.creds, cert.pem and key.pem, each if needed")
 	f.StringVar(&c.CredentialsDir, "credentials", "", "directory of the worker's credentials (default: one for the address of --join in the user's configuration)")
+	f.StringVar(&flightDir, "flight", "", "directory of the flight recorder's dumps that the coordinator has not taken (default: a temporary one)")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks a free one")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks a free one")
 	f.StringVar(&c.HTTP, "http", "", "address of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")

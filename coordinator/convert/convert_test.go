@@ -63,6 +63,7 @@ func TestFromCoordinatorKeepsAllFields(t *testing.T) {
 		message.Save{Generation: 1},
 		message.CheckLink{Peer: member},
 		message.Leave{Reason: "drained"},
+		message.Dump{Number: 7, Occasion: "a stall"},
 	} {
 		complete(t, m)
 		sent := new(wire.CoordinatorMessage)

@@ -62,6 +62,8 @@ func (c *Messages) ToWorker(m message.FromCoordinator) *wire.CoordinatorMessage 
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Leave{Leave: &wire.Leave{Reason: m.Reason}}}
 	case message.Transfer:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Transfer{Transfer: &wire.Transfer{Reason: m.Reason}}}
+	case message.Dump:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Dump{Dump: &wire.Dump{Number: m.Number, Occasion: valid(m.Occasion)}}}
 	}
 	return nil
 }
@@ -123,6 +125,8 @@ func FromCoordinator(m *wire.CoordinatorMessage) message.FromCoordinator {
 		return message.Leave{Reason: b.Leave.GetReason()}
 	case *wire.CoordinatorMessage_Transfer:
 		return message.Transfer{Reason: b.Transfer.GetReason()}
+	case *wire.CoordinatorMessage_Dump:
+		return message.Dump{Number: b.Dump.GetNumber(), Occasion: b.Dump.GetOccasion()}
 	}
 	return nil
 }

@@ -413,13 +413,18 @@ func (m *Machine) noteStall(g *generation, passed time.Duration) {
 		return
 	}
 	g.stalled = true
-	text := fmt.Sprintf("generation %d has made no step for %v", g.number, g.waited.Round(time.Second))
+	text := fmt.Sprintf("generation %d%s%v", g.number, stallText, g.waited.Round(time.Second))
 	if g.longestStep > 0 {
 		text += fmt.Sprintf(", the longest before took %v", g.longestStep.Round(time.Millisecond))
 	}
 	m.emit(Warn{text})
 	m.because(text)
 }
+
+const stallText = " has made no step for "
+
+// IsStall reports whether a warning is of a generation that makes no step.
+func IsStall(warning string) bool { return strings.Contains(warning, stallText) }
 
 // A generation is stalled after a minute, or after stallFactor times its longest step
 // where that is more.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -151,9 +152,19 @@ func (m *Machine) closed(e Closed) {
 // lose removes a worker whose session ended, and ends the generation it is in.
 func (m *Machine) lose(w *worker, reason string) {
 	m.remove(w)
-	text := fmt.Sprintf("lost worker %s: %s", w.ID, reason)
+	text := lostPrefix + fmt.Sprintf("%s: %s", w.ID, reason)
 	m.because(text)
 	m.endIfMember(w, EndLost, text)
+}
+
+const lostPrefix = "lost worker "
+
+// LostWorker returns the first worker that a decision says is lost, and why; empty: none.
+func LostWorker(decision string) (id ergoflow.WorkerID, why string) {
+	_, after, _ := strings.Cut(decision, lostPrefix)
+	name, why, _ := strings.Cut(after, ": ")
+	why, _, _ = strings.Cut(why, ";")
+	return ergoflow.WorkerID(name), why
 }
 
 // expel ends a worker's session from this side.

@@ -80,6 +80,11 @@ type (
 	// Transfer: the worker is for another run now. It forgets this one with its state, and
 	// opens a new session.
 	Transfer struct{ Reason string }
+	// Dump: send what the flight recorder holds. The number is 0 where nobody waits for it.
+	Dump struct {
+		Number   uint64
+		Occasion string
+	}
 )
 
 // Member is a worker as the others reach it.
@@ -135,6 +140,7 @@ func (Save) fromCoordinator()      {}
 func (CheckLink) fromCoordinator() {}
 func (Leave) fromCoordinator()     {}
 func (Transfer) fromCoordinator()  {}
+func (Dump) fromCoordinator()      {}
 
 func (Welcome) String() string     { return "welcome" }
 func (m Refuse) String() string    { return "refuse: " + m.Reason }
@@ -148,6 +154,7 @@ func (m Save) String() string      { return fmt.Sprintf("save %d", m.Generation)
 func (m CheckLink) String() string { return fmt.Sprintf("check the link to %s", m.Peer.ID) }
 func (m Leave) String() string     { return "leave: " + m.Reason }
 func (m Transfer) String() string  { return "transfer: " + m.Reason }
+func (m Dump) String() string      { return "dump: " + m.Occasion }
 
 func (m Prepare) String() string {
 	if m.Follow == (Member{}) {

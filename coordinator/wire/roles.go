@@ -14,6 +14,7 @@ const RingLink = "/ergoflow.allreduce.v1.Ring/Link"
 var Roles = secure.Table{
 	Control_Session_FullMethodName:        {trust.Worker, trust.Plaintext},
 	Control_GossipKeys_FullMethodName:     {trust.Worker},
+	Control_SaveFlight_FullMethodName:     {trust.Worker},
 	Control_SaveCheckpoint_FullMethodName: {trust.Worker, trust.Plaintext},
 	Control_LoadCheckpoint_FullMethodName: {trust.Worker, trust.Operator, trust.Viewer, trust.Plaintext},
 
@@ -23,6 +24,7 @@ var Roles = secure.Table{
 	Control_Schedules_FullMethodName: {trust.Operator, trust.Viewer},
 	Control_Snapshot_FullMethodName:  {trust.Operator, trust.Viewer},
 	Control_Tokens_FullMethodName:    {trust.Operator, trust.Viewer},
+	Control_Flights_FullMethodName:   {trust.Operator, trust.Viewer},
 
 	Control_Submit_FullMethodName:         {trust.Operator},
 	Control_SaveStart_FullMethodName:      {trust.Operator},

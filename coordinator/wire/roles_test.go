@@ -36,12 +36,12 @@ func TestRoles(t *testing.T) {
 func TestRolesAreLeast(t *testing.T) {
 	for role, want := range map[trust.Role][]string{
 		trust.Viewer: {
-			Control_Authorities_FullMethodName, Control_Events_FullMethodName, Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName, Control_Runs_FullMethodName, Control_Schedules_FullMethodName,
+			Control_Authorities_FullMethodName, Control_Events_FullMethodName, Control_Flights_FullMethodName, Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName, Control_Runs_FullMethodName, Control_Schedules_FullMethodName,
 			Control_Snapshot_FullMethodName, Control_Status_FullMethodName, Control_Tokens_FullMethodName, Join_Introduce_FullMethodName,
 		},
 		trust.Worker: {
 			Control_Authorities_FullMethodName, Control_GossipKeys_FullMethodName, Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName,
-			Control_SaveCheckpoint_FullMethodName, Control_Session_FullMethodName,
+			Control_SaveCheckpoint_FullMethodName, Control_SaveFlight_FullMethodName, Control_Session_FullMethodName,
 			Join_Introduce_FullMethodName, Peer_Follow_FullMethodName, Peer_Reach_FullMethodName, Peer_State_FullMethodName, RingLink,
 		},
 	} {

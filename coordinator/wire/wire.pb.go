@@ -183,7 +183,7 @@ func (x ChangeRunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRunRequest_Action.Descriptor instead.
 func (ChangeRunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36, 0}
+	return file_wire_proto_rawDescGZIP(), []int{37, 0}
 }
 
 type ChangeScheduleRequest_Action int32
@@ -238,7 +238,7 @@ func (x ChangeScheduleRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeScheduleRequest_Action.Descriptor instead.
 func (ChangeScheduleRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42, 0}
+	return file_wire_proto_rawDescGZIP(), []int{43, 0}
 }
 
 type Plan struct {
@@ -1407,6 +1407,7 @@ type CoordinatorMessage struct {
 	//	*CoordinatorMessage_Save
 	//	*CoordinatorMessage_CheckLink
 	//	*CoordinatorMessage_Transfer
+	//	*CoordinatorMessage_Dump
 	Body          isCoordinatorMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1575,6 +1576,15 @@ func (x *CoordinatorMessage) GetTransfer() *Transfer {
 	return nil
 }
 
+func (x *CoordinatorMessage) GetDump() *Dump {
+	if x != nil {
+		if x, ok := x.Body.(*CoordinatorMessage_Dump); ok {
+			return x.Dump
+		}
+	}
+	return nil
+}
+
 type isCoordinatorMessage_Body interface {
 	isCoordinatorMessage_Body()
 }
@@ -1635,6 +1645,10 @@ type CoordinatorMessage_Transfer struct {
 	Transfer *Transfer `protobuf:"bytes,14,opt,name=transfer,proto3,oneof"`
 }
 
+type CoordinatorMessage_Dump struct {
+	Dump *Dump `protobuf:"bytes,15,opt,name=dump,proto3,oneof"`
+}
+
 func (*CoordinatorMessage_Welcome) isCoordinatorMessage_Body() {}
 
 func (*CoordinatorMessage_Refuse) isCoordinatorMessage_Body() {}
@@ -1662,6 +1676,8 @@ func (*CoordinatorMessage_Save) isCoordinatorMessage_Body() {}
 func (*CoordinatorMessage_CheckLink) isCoordinatorMessage_Body() {}
 
 func (*CoordinatorMessage_Transfer) isCoordinatorMessage_Body() {}
+
+func (*CoordinatorMessage_Dump) isCoordinatorMessage_Body() {}
 
 // Welcome answers Hello: the session is open.
 type Welcome struct {
@@ -2552,6 +2568,59 @@ func (x *Transfer) GetReason() string {
 	return ""
 }
 
+// Dump: send what your flight recorder holds, by SaveFlight.
+type Dump struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // of the request, for the header
+	Occasion      string                 `protobuf:"bytes,2,opt,name=occasion,proto3" json:"occasion,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Dump) Reset() {
+	*x = Dump{}
+	mi := &file_wire_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Dump) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Dump) ProtoMessage() {}
+
+func (x *Dump) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Dump.ProtoReflect.Descriptor instead.
+func (*Dump) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Dump) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Dump) GetOccasion() string {
+	if x != nil {
+		return x.Occasion
+	}
+	return ""
+}
+
 type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
@@ -2569,7 +2638,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2581,7 +2650,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2594,7 +2663,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SubmitRequest) GetPlan() *Plan {
@@ -2671,7 +2740,7 @@ type WorkerBounds struct {
 
 func (x *WorkerBounds) Reset() {
 	*x = WorkerBounds{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +2752,7 @@ func (x *WorkerBounds) String() string {
 func (*WorkerBounds) ProtoMessage() {}
 
 func (x *WorkerBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +2765,7 @@ func (x *WorkerBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerBounds.ProtoReflect.Descriptor instead.
 func (*WorkerBounds) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WorkerBounds) GetMin() uint32 {
@@ -2722,7 +2791,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +2803,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +2816,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SubmitReply) GetId() uint64 {
@@ -2767,7 +2836,7 @@ type RunsRequest struct {
 
 func (x *RunsRequest) Reset() {
 	*x = RunsRequest{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2848,7 @@ func (x *RunsRequest) String() string {
 func (*RunsRequest) ProtoMessage() {}
 
 func (x *RunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +2861,7 @@ func (x *RunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsRequest.ProtoReflect.Descriptor instead.
 func (*RunsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RunsRequest) GetId() uint64 {
@@ -2818,7 +2887,7 @@ type RunsReply struct {
 
 func (x *RunsReply) Reset() {
 	*x = RunsReply{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2899,7 @@ func (x *RunsReply) String() string {
 func (*RunsReply) ProtoMessage() {}
 
 func (x *RunsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +2912,7 @@ func (x *RunsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsReply.ProtoReflect.Descriptor instead.
 func (*RunsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RunsReply) GetJson() []byte {
@@ -2864,7 +2933,7 @@ type ChangeRunRequest struct {
 
 func (x *ChangeRunRequest) Reset() {
 	*x = ChangeRunRequest{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2876,7 +2945,7 @@ func (x *ChangeRunRequest) String() string {
 func (*ChangeRunRequest) ProtoMessage() {}
 
 func (x *ChangeRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2889,7 +2958,7 @@ func (x *ChangeRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRunRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRunRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChangeRunRequest) GetId() uint64 {
@@ -2921,7 +2990,7 @@ type ChangeRunReply struct {
 
 func (x *ChangeRunReply) Reset() {
 	*x = ChangeRunReply{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +3002,7 @@ func (x *ChangeRunReply) String() string {
 func (*ChangeRunReply) ProtoMessage() {}
 
 func (x *ChangeRunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3015,7 @@ func (x *ChangeRunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRunReply.ProtoReflect.Descriptor instead.
 func (*ChangeRunReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 type AddScheduleRequest struct {
@@ -2968,7 +3037,7 @@ type AddScheduleRequest struct {
 
 func (x *AddScheduleRequest) Reset() {
 	*x = AddScheduleRequest{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3049,7 @@ func (x *AddScheduleRequest) String() string {
 func (*AddScheduleRequest) ProtoMessage() {}
 
 func (x *AddScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3062,7 @@ func (x *AddScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddScheduleRequest.ProtoReflect.Descriptor instead.
 func (*AddScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AddScheduleRequest) GetName() string {
@@ -3081,7 +3150,7 @@ type AddScheduleReply struct {
 
 func (x *AddScheduleReply) Reset() {
 	*x = AddScheduleReply{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3093,7 +3162,7 @@ func (x *AddScheduleReply) String() string {
 func (*AddScheduleReply) ProtoMessage() {}
 
 func (x *AddScheduleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3106,7 +3175,7 @@ func (x *AddScheduleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddScheduleReply.ProtoReflect.Descriptor instead.
 func (*AddScheduleReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 type SchedulesRequest struct {
@@ -3119,7 +3188,7 @@ type SchedulesRequest struct {
 
 func (x *SchedulesRequest) Reset() {
 	*x = SchedulesRequest{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3131,7 +3200,7 @@ func (x *SchedulesRequest) String() string {
 func (*SchedulesRequest) ProtoMessage() {}
 
 func (x *SchedulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3144,7 +3213,7 @@ func (x *SchedulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulesRequest.ProtoReflect.Descriptor instead.
 func (*SchedulesRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SchedulesRequest) GetName() string {
@@ -3170,7 +3239,7 @@ type SchedulesReply struct {
 
 func (x *SchedulesReply) Reset() {
 	*x = SchedulesReply{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3182,7 +3251,7 @@ func (x *SchedulesReply) String() string {
 func (*SchedulesReply) ProtoMessage() {}
 
 func (x *SchedulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3195,7 +3264,7 @@ func (x *SchedulesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulesReply.ProtoReflect.Descriptor instead.
 func (*SchedulesReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SchedulesReply) GetJson() []byte {
@@ -3215,7 +3284,7 @@ type ChangeScheduleRequest struct {
 
 func (x *ChangeScheduleRequest) Reset() {
 	*x = ChangeScheduleRequest{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3296,7 @@ func (x *ChangeScheduleRequest) String() string {
 func (*ChangeScheduleRequest) ProtoMessage() {}
 
 func (x *ChangeScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3309,7 @@ func (x *ChangeScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeScheduleRequest.ProtoReflect.Descriptor instead.
 func (*ChangeScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ChangeScheduleRequest) GetName() string {
@@ -3266,7 +3335,7 @@ type ChangeScheduleReply struct {
 
 func (x *ChangeScheduleReply) Reset() {
 	*x = ChangeScheduleReply{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3347,7 @@ func (x *ChangeScheduleReply) String() string {
 func (*ChangeScheduleReply) ProtoMessage() {}
 
 func (x *ChangeScheduleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3360,7 @@ func (x *ChangeScheduleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeScheduleReply.ProtoReflect.Descriptor instead.
 func (*ChangeScheduleReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ChangeScheduleReply) GetId() uint64 {
@@ -3310,7 +3379,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3391,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3404,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StatusRequest) GetRun() string {
@@ -3354,7 +3423,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3366,7 +3435,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3379,7 +3448,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *StatusReply) GetJson() []byte {
@@ -3400,7 +3469,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3481,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3494,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *EventsRequest) GetStart() int64 {
@@ -3458,7 +3527,7 @@ type EventsReply struct {
 
 func (x *EventsReply) Reset() {
 	*x = EventsReply{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3470,7 +3539,7 @@ func (x *EventsReply) String() string {
 func (*EventsReply) ProtoMessage() {}
 
 func (x *EventsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +3552,7 @@ func (x *EventsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsReply.ProtoReflect.Descriptor instead.
 func (*EventsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *EventsReply) GetJson() []byte {
@@ -3506,7 +3575,7 @@ type CheckpointPart struct {
 
 func (x *CheckpointPart) Reset() {
 	*x = CheckpointPart{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3518,7 +3587,7 @@ func (x *CheckpointPart) String() string {
 func (*CheckpointPart) ProtoMessage() {}
 
 func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3531,7 +3600,7 @@ func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPart.ProtoReflect.Descriptor instead.
 func (*CheckpointPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CheckpointPart) GetPart() isCheckpointPart_Part {
@@ -3593,7 +3662,7 @@ type CheckpointHeader struct {
 
 func (x *CheckpointHeader) Reset() {
 	*x = CheckpointHeader{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3605,7 +3674,7 @@ func (x *CheckpointHeader) String() string {
 func (*CheckpointHeader) ProtoMessage() {}
 
 func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +3687,7 @@ func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointHeader.ProtoReflect.Descriptor instead.
 func (*CheckpointHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CheckpointHeader) GetRun() string {
@@ -3700,7 +3769,7 @@ type SaveReply struct {
 
 func (x *SaveReply) Reset() {
 	*x = SaveReply{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3712,7 +3781,7 @@ func (x *SaveReply) String() string {
 func (*SaveReply) ProtoMessage() {}
 
 func (x *SaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3725,7 +3794,7 @@ func (x *SaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveReply.ProtoReflect.Descriptor instead.
 func (*SaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SaveReply) GetId() string {
@@ -3746,7 +3815,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3758,7 +3827,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3771,7 +3840,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LoadRequest) GetRun() string {
@@ -3803,7 +3872,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +3884,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3828,7 +3897,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 type Chunk struct {
@@ -3840,7 +3909,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3921,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3934,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Chunk) GetData() []byte {
@@ -3886,7 +3955,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +3967,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +3980,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *StateRequest) GetRun() string {
@@ -3945,7 +4014,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3957,7 +4026,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3970,7 +4039,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{55}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReachRequest) GetDataAddress() string {
@@ -3996,7 +4065,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4077,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4090,7 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
 func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{56}
+	return file_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReachReply) GetPadding() []byte {
@@ -4040,7 +4109,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +4121,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +4134,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{57}
+	return file_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -4090,7 +4159,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4102,7 +4171,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4115,7 +4184,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{58}
+	return file_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -4184,7 +4253,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4196,7 +4265,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4209,7 +4278,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{59}
+	return file_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -4240,7 +4309,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4252,7 +4321,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4265,7 +4334,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{60}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -4314,7 +4383,7 @@ type AdmitRequest struct {
 
 func (x *AdmitRequest) Reset() {
 	*x = AdmitRequest{}
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4326,7 +4395,7 @@ func (x *AdmitRequest) String() string {
 func (*AdmitRequest) ProtoMessage() {}
 
 func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4339,7 +4408,7 @@ func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRequest.ProtoReflect.Descriptor instead.
 func (*AdmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{61}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AdmitRequest) GetToken() string {
@@ -4372,7 +4441,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4453,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4466,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{62}
+	return file_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -4417,7 +4486,7 @@ type Certificates struct {
 
 func (x *Certificates) Reset() {
 	*x = Certificates{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4429,7 +4498,7 @@ func (x *Certificates) String() string {
 func (*Certificates) ProtoMessage() {}
 
 func (x *Certificates) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4442,7 +4511,7 @@ func (x *Certificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificates.ProtoReflect.Descriptor instead.
 func (*Certificates) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{63}
+	return file_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Certificates) GetCertificate() []byte {
@@ -4467,7 +4536,7 @@ type AuthoritiesRequest struct {
 
 func (x *AuthoritiesRequest) Reset() {
 	*x = AuthoritiesRequest{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4479,7 +4548,7 @@ func (x *AuthoritiesRequest) String() string {
 func (*AuthoritiesRequest) ProtoMessage() {}
 
 func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4492,7 +4561,7 @@ func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesRequest.ProtoReflect.Descriptor instead.
 func (*AuthoritiesRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{64}
+	return file_wire_proto_rawDescGZIP(), []int{65}
 }
 
 type AuthoritiesReply struct {
@@ -4504,7 +4573,7 @@ type AuthoritiesReply struct {
 
 func (x *AuthoritiesReply) Reset() {
 	*x = AuthoritiesReply{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4516,7 +4585,7 @@ func (x *AuthoritiesReply) String() string {
 func (*AuthoritiesReply) ProtoMessage() {}
 
 func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4529,7 +4598,7 @@ func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesReply.ProtoReflect.Descriptor instead.
 func (*AuthoritiesReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{65}
+	return file_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AuthoritiesReply) GetBundle() []byte {
@@ -4547,7 +4616,7 @@ type IntroduceRequest struct {
 
 func (x *IntroduceRequest) Reset() {
 	*x = IntroduceRequest{}
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4559,7 +4628,7 @@ func (x *IntroduceRequest) String() string {
 func (*IntroduceRequest) ProtoMessage() {}
 
 func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4572,7 +4641,7 @@ func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceRequest.ProtoReflect.Descriptor instead.
 func (*IntroduceRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{66}
+	return file_wire_proto_rawDescGZIP(), []int{67}
 }
 
 type IntroduceReply struct {
@@ -4586,7 +4655,7 @@ type IntroduceReply struct {
 
 func (x *IntroduceReply) Reset() {
 	*x = IntroduceReply{}
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4598,7 +4667,7 @@ func (x *IntroduceReply) String() string {
 func (*IntroduceReply) ProtoMessage() {}
 
 func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4611,7 +4680,7 @@ func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceReply.ProtoReflect.Descriptor instead.
 func (*IntroduceReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{67}
+	return file_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *IntroduceReply) GetControl() string {
@@ -4645,7 +4714,7 @@ type GossipKeysRequest struct {
 
 func (x *GossipKeysRequest) Reset() {
 	*x = GossipKeysRequest{}
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4657,7 +4726,7 @@ func (x *GossipKeysRequest) String() string {
 func (*GossipKeysRequest) ProtoMessage() {}
 
 func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4670,7 +4739,7 @@ func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysRequest.ProtoReflect.Descriptor instead.
 func (*GossipKeysRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{68}
+	return file_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GossipKeysRequest) GetWorker() string {
@@ -4697,7 +4766,7 @@ type GossipKeysReply struct {
 
 func (x *GossipKeysReply) Reset() {
 	*x = GossipKeysReply{}
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4709,7 +4778,7 @@ func (x *GossipKeysReply) String() string {
 func (*GossipKeysReply) ProtoMessage() {}
 
 func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4722,7 +4791,7 @@ func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysReply.ProtoReflect.Descriptor instead.
 func (*GossipKeysReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{69}
+	return file_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GossipKeysReply) GetVersion() uint64 {
@@ -4748,7 +4817,7 @@ type RotateGossipRequest struct {
 
 func (x *RotateGossipRequest) Reset() {
 	*x = RotateGossipRequest{}
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4760,7 +4829,7 @@ func (x *RotateGossipRequest) String() string {
 func (*RotateGossipRequest) ProtoMessage() {}
 
 func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4773,7 +4842,7 @@ func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipRequest.ProtoReflect.Descriptor instead.
 func (*RotateGossipRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{70}
+	return file_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RotateGossipRequest) GetBegin() bool {
@@ -4793,7 +4862,7 @@ type RotateGossipReply struct {
 
 func (x *RotateGossipReply) Reset() {
 	*x = RotateGossipReply{}
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4805,7 +4874,7 @@ func (x *RotateGossipReply) String() string {
 func (*RotateGossipReply) ProtoMessage() {}
 
 func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4818,7 +4887,7 @@ func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipReply.ProtoReflect.Descriptor instead.
 func (*RotateGossipReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{71}
+	return file_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *RotateGossipReply) GetPass() string {
@@ -4846,7 +4915,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4858,7 +4927,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4871,7 +4940,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{72}
+	return file_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4905,7 +4974,7 @@ type CreateTokenReply struct {
 
 func (x *CreateTokenReply) Reset() {
 	*x = CreateTokenReply{}
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4917,7 +4986,7 @@ func (x *CreateTokenReply) String() string {
 func (*CreateTokenReply) ProtoMessage() {}
 
 func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4930,7 +4999,7 @@ func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenReply.ProtoReflect.Descriptor instead.
 func (*CreateTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{73}
+	return file_wire_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CreateTokenReply) GetToken() string {
@@ -4955,7 +5024,7 @@ type TokensRequest struct {
 
 func (x *TokensRequest) Reset() {
 	*x = TokensRequest{}
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4967,7 +5036,7 @@ func (x *TokensRequest) String() string {
 func (*TokensRequest) ProtoMessage() {}
 
 func (x *TokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4980,7 +5049,7 @@ func (x *TokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensRequest.ProtoReflect.Descriptor instead.
 func (*TokensRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{74}
+	return file_wire_proto_rawDescGZIP(), []int{75}
 }
 
 type TokensReply struct {
@@ -4992,7 +5061,7 @@ type TokensReply struct {
 
 func (x *TokensReply) Reset() {
 	*x = TokensReply{}
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5004,7 +5073,7 @@ func (x *TokensReply) String() string {
 func (*TokensReply) ProtoMessage() {}
 
 func (x *TokensReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5017,7 +5086,7 @@ func (x *TokensReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensReply.ProtoReflect.Descriptor instead.
 func (*TokensReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{75}
+	return file_wire_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *TokensReply) GetJson() []byte {
@@ -5036,7 +5105,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_wire_proto_msgTypes[76]
+	mi := &file_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5048,7 +5117,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[76]
+	mi := &file_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5061,7 +5130,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{76}
+	return file_wire_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -5079,7 +5148,7 @@ type RevokeTokenReply struct {
 
 func (x *RevokeTokenReply) Reset() {
 	*x = RevokeTokenReply{}
-	mi := &file_wire_proto_msgTypes[77]
+	mi := &file_wire_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5091,7 +5160,7 @@ func (x *RevokeTokenReply) String() string {
 func (*RevokeTokenReply) ProtoMessage() {}
 
 func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[77]
+	mi := &file_wire_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5104,7 +5173,221 @@ func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenReply.ProtoReflect.Descriptor instead.
 func (*RevokeTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{77}
+	return file_wire_proto_rawDescGZIP(), []int{78}
+}
+
+type FlightPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Part:
+	//
+	//	*FlightPart_Header
+	//	*FlightPart_Data
+	Part          isFlightPart_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlightPart) Reset() {
+	*x = FlightPart{}
+	mi := &file_wire_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlightPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlightPart) ProtoMessage() {}
+
+func (x *FlightPart) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlightPart.ProtoReflect.Descriptor instead.
+func (*FlightPart) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *FlightPart) GetPart() isFlightPart_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *FlightPart) GetHeader() *FlightHeader {
+	if x != nil {
+		if x, ok := x.Part.(*FlightPart_Header); ok {
+			return x.Header
+		}
+	}
+	return nil
+}
+
+func (x *FlightPart) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Part.(*FlightPart_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isFlightPart_Part interface {
+	isFlightPart_Part()
+}
+
+type FlightPart_Header struct {
+	Header *FlightHeader `protobuf:"bytes,1,opt,name=header,proto3,oneof"`
+}
+
+type FlightPart_Data struct {
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
+}
+
+func (*FlightPart_Header) isFlightPart_Part() {}
+
+func (*FlightPart_Data) isFlightPart_Part() {}
+
+type FlightHeader struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Worker        string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`  // id of the worker that sends it; empty: it is the coordinator's
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // of the Dump that it answers; 0: of none
+	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`     // bytes that follow, at most 8 MiB
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlightHeader) Reset() {
+	*x = FlightHeader{}
+	mi := &file_wire_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlightHeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlightHeader) ProtoMessage() {}
+
+func (x *FlightHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlightHeader.ProtoReflect.Descriptor instead.
+func (*FlightHeader) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *FlightHeader) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *FlightHeader) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *FlightHeader) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+type SaveFlightReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveFlightReply) Reset() {
+	*x = SaveFlightReply{}
+	mi := &file_wire_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveFlightReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveFlightReply) ProtoMessage() {}
+
+func (x *SaveFlightReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveFlightReply.ProtoReflect.Descriptor instead.
+func (*SaveFlightReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{81}
+}
+
+type FlightsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlightsRequest) Reset() {
+	*x = FlightsRequest{}
+	mi := &file_wire_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlightsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlightsRequest) ProtoMessage() {}
+
+func (x *FlightsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlightsRequest.ProtoReflect.Descriptor instead.
+func (*FlightsRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{82}
 }
 
 var File_wire_proto protoreflect.FileDescriptor
@@ -5205,7 +5488,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\";\n" +
 	"\vLinkChecked\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x18\n" +
-	"\afailure\x18\x02 \x01(\tR\afailure\"\xa6\x05\n" +
+	"\afailure\x18\x02 \x01(\tR\afailure\"\xcf\x05\n" +
 	"\x12CoordinatorMessage\x120\n" +
 	"\awelcome\x18\x01 \x01(\v2\x14.ergoflow.v1.WelcomeH\x00R\awelcome\x12-\n" +
 	"\x06refuse\x18\x02 \x01(\v2\x13.ergoflow.v1.RefuseH\x00R\x06refuse\x12'\n" +
@@ -5222,7 +5505,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x04save\x18\f \x01(\v2\x11.ergoflow.v1.SaveH\x00R\x04save\x127\n" +
 	"\n" +
 	"check_link\x18\r \x01(\v2\x16.ergoflow.v1.CheckLinkH\x00R\tcheckLink\x123\n" +
-	"\btransfer\x18\x0e \x01(\v2\x15.ergoflow.v1.TransferH\x00R\btransferB\x06\n" +
+	"\btransfer\x18\x0e \x01(\v2\x15.ergoflow.v1.TransferH\x00R\btransfer\x12'\n" +
+	"\x04dump\x18\x0f \x01(\v2\x11.ergoflow.v1.DumpH\x00R\x04dumpB\x06\n" +
 	"\x04body\"\x8b\x01\n" +
 	"\aWelcome\x12#\n" +
 	"\rping_interval\x18\x01 \x01(\x01R\fpingInterval\x12\x1a\n" +
@@ -5293,7 +5577,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Leave\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\"\n" +
 	"\bTransfer\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xab\x02\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\":\n" +
+	"\x04Dump\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1a\n" +
+	"\boccasion\x18\x02 \x01(\tR\boccasion\"\xab\x02\n" +
 	"\rSubmitRequest\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12(\n" +
 	"\x05until\x18\x02 \x01(\x0e2\x12.ergoflow.v1.StageR\x05until\x12\x18\n" +
@@ -5467,11 +5754,22 @@ const file_wire_proto_rawDesc = "" +
 	"\x04json\x18\x01 \x01(\fR\x04json\"$\n" +
 	"\x12RevokeTokenRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x12\n" +
-	"\x10RevokeTokenReply*C\n" +
+	"\x10RevokeTokenReply\"_\n" +
+	"\n" +
+	"FlightPart\x123\n" +
+	"\x06header\x18\x01 \x01(\v2\x19.ergoflow.v1.FlightHeaderH\x00R\x06header\x12\x14\n" +
+	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
+	"\x04part\"R\n" +
+	"\fFlightHeader\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
+	"\x0fSaveFlightReply\"\x10\n" +
+	"\x0eFlightsRequest*C\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +
-	"\vSTAGE_TRAIN\x10\x022\xac\v\n" +
+	"\vSTAGE_TRAIN\x10\x022\xb6\f\n" +
 	"\aControl\x12J\n" +
 	"\aSession\x12\x1a.ergoflow.v1.WorkerMessage\x1a\x1f.ergoflow.v1.CoordinatorMessage(\x010\x01\x12>\n" +
 	"\x06Submit\x12\x1a.ergoflow.v1.SubmitRequest\x1a\x18.ergoflow.v1.SubmitReply\x12>\n" +
@@ -5493,7 +5791,10 @@ const file_wire_proto_rawDesc = "" +
 	"\vRevokeToken\x12\x1f.ergoflow.v1.RevokeTokenRequest\x1a\x1d.ergoflow.v1.RevokeTokenReply\x12J\n" +
 	"\n" +
 	"GossipKeys\x12\x1e.ergoflow.v1.GossipKeysRequest\x1a\x1c.ergoflow.v1.GossipKeysReply\x12P\n" +
-	"\fRotateGossip\x12 .ergoflow.v1.RotateGossipRequest\x1a\x1e.ergoflow.v1.RotateGossipReply2\x8e\x01\n" +
+	"\fRotateGossip\x12 .ergoflow.v1.RotateGossipRequest\x1a\x1e.ergoflow.v1.RotateGossipReply\x12E\n" +
+	"\n" +
+	"SaveFlight\x12\x17.ergoflow.v1.FlightPart\x1a\x1c.ergoflow.v1.SaveFlightReply(\x01\x12A\n" +
+	"\aFlights\x12\x1b.ergoflow.v1.FlightsRequest\x1a\x17.ergoflow.v1.FlightPart0\x012\x8e\x01\n" +
 	"\x04Join\x12=\n" +
 	"\x05Admit\x12\x19.ergoflow.v1.AdmitRequest\x1a\x19.ergoflow.v1.Certificates\x12G\n" +
 	"\tIntroduce\x12\x1d.ergoflow.v1.IntroduceRequest\x1a\x1b.ergoflow.v1.IntroduceReply2\xbe\x01\n" +
@@ -5515,7 +5816,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
@@ -5552,53 +5853,58 @@ var file_wire_proto_goTypes = []any{
 	(*CheckLink)(nil),                 // 32: ergoflow.v1.CheckLink
 	(*Leave)(nil),                     // 33: ergoflow.v1.Leave
 	(*Transfer)(nil),                  // 34: ergoflow.v1.Transfer
-	(*SubmitRequest)(nil),             // 35: ergoflow.v1.SubmitRequest
-	(*WorkerBounds)(nil),              // 36: ergoflow.v1.WorkerBounds
-	(*SubmitReply)(nil),               // 37: ergoflow.v1.SubmitReply
-	(*RunsRequest)(nil),               // 38: ergoflow.v1.RunsRequest
-	(*RunsReply)(nil),                 // 39: ergoflow.v1.RunsReply
-	(*ChangeRunRequest)(nil),          // 40: ergoflow.v1.ChangeRunRequest
-	(*ChangeRunReply)(nil),            // 41: ergoflow.v1.ChangeRunReply
-	(*AddScheduleRequest)(nil),        // 42: ergoflow.v1.AddScheduleRequest
-	(*AddScheduleReply)(nil),          // 43: ergoflow.v1.AddScheduleReply
-	(*SchedulesRequest)(nil),          // 44: ergoflow.v1.SchedulesRequest
-	(*SchedulesReply)(nil),            // 45: ergoflow.v1.SchedulesReply
-	(*ChangeScheduleRequest)(nil),     // 46: ergoflow.v1.ChangeScheduleRequest
-	(*ChangeScheduleReply)(nil),       // 47: ergoflow.v1.ChangeScheduleReply
-	(*StatusRequest)(nil),             // 48: ergoflow.v1.StatusRequest
-	(*StatusReply)(nil),               // 49: ergoflow.v1.StatusReply
-	(*EventsRequest)(nil),             // 50: ergoflow.v1.EventsRequest
-	(*EventsReply)(nil),               // 51: ergoflow.v1.EventsReply
-	(*CheckpointPart)(nil),            // 52: ergoflow.v1.CheckpointPart
-	(*CheckpointHeader)(nil),          // 53: ergoflow.v1.CheckpointHeader
-	(*SaveReply)(nil),                 // 54: ergoflow.v1.SaveReply
-	(*LoadRequest)(nil),               // 55: ergoflow.v1.LoadRequest
-	(*SnapshotRequest)(nil),           // 56: ergoflow.v1.SnapshotRequest
-	(*Chunk)(nil),                     // 57: ergoflow.v1.Chunk
-	(*StateRequest)(nil),              // 58: ergoflow.v1.StateRequest
-	(*ReachRequest)(nil),              // 59: ergoflow.v1.ReachRequest
-	(*ReachReply)(nil),                // 60: ergoflow.v1.ReachReply
-	(*FollowRequest)(nil),             // 61: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),                // 62: ergoflow.v1.FollowPart
-	(*FollowState)(nil),               // 63: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),              // 64: ergoflow.v1.FollowUpdate
-	(*AdmitRequest)(nil),              // 65: ergoflow.v1.AdmitRequest
-	(*RenewRequest)(nil),              // 66: ergoflow.v1.RenewRequest
-	(*Certificates)(nil),              // 67: ergoflow.v1.Certificates
-	(*AuthoritiesRequest)(nil),        // 68: ergoflow.v1.AuthoritiesRequest
-	(*AuthoritiesReply)(nil),          // 69: ergoflow.v1.AuthoritiesReply
-	(*IntroduceRequest)(nil),          // 70: ergoflow.v1.IntroduceRequest
-	(*IntroduceReply)(nil),            // 71: ergoflow.v1.IntroduceReply
-	(*GossipKeysRequest)(nil),         // 72: ergoflow.v1.GossipKeysRequest
-	(*GossipKeysReply)(nil),           // 73: ergoflow.v1.GossipKeysReply
-	(*RotateGossipRequest)(nil),       // 74: ergoflow.v1.RotateGossipRequest
-	(*RotateGossipReply)(nil),         // 75: ergoflow.v1.RotateGossipReply
-	(*CreateTokenRequest)(nil),        // 76: ergoflow.v1.CreateTokenRequest
-	(*CreateTokenReply)(nil),          // 77: ergoflow.v1.CreateTokenReply
-	(*TokensRequest)(nil),             // 78: ergoflow.v1.TokensRequest
-	(*TokensReply)(nil),               // 79: ergoflow.v1.TokensReply
-	(*RevokeTokenRequest)(nil),        // 80: ergoflow.v1.RevokeTokenRequest
-	(*RevokeTokenReply)(nil),          // 81: ergoflow.v1.RevokeTokenReply
+	(*Dump)(nil),                      // 35: ergoflow.v1.Dump
+	(*SubmitRequest)(nil),             // 36: ergoflow.v1.SubmitRequest
+	(*WorkerBounds)(nil),              // 37: ergoflow.v1.WorkerBounds
+	(*SubmitReply)(nil),               // 38: ergoflow.v1.SubmitReply
+	(*RunsRequest)(nil),               // 39: ergoflow.v1.RunsRequest
+	(*RunsReply)(nil),                 // 40: ergoflow.v1.RunsReply
+	(*ChangeRunRequest)(nil),          // 41: ergoflow.v1.ChangeRunRequest
+	(*ChangeRunReply)(nil),            // 42: ergoflow.v1.ChangeRunReply
+	(*AddScheduleRequest)(nil),        // 43: ergoflow.v1.AddScheduleRequest
+	(*AddScheduleReply)(nil),          // 44: ergoflow.v1.AddScheduleReply
+	(*SchedulesRequest)(nil),          // 45: ergoflow.v1.SchedulesRequest
+	(*SchedulesReply)(nil),            // 46: ergoflow.v1.SchedulesReply
+	(*ChangeScheduleRequest)(nil),     // 47: ergoflow.v1.ChangeScheduleRequest
+	(*ChangeScheduleReply)(nil),       // 48: ergoflow.v1.ChangeScheduleReply
+	(*StatusRequest)(nil),             // 49: ergoflow.v1.StatusRequest
+	(*StatusReply)(nil),               // 50: ergoflow.v1.StatusReply
+	(*EventsRequest)(nil),             // 51: ergoflow.v1.EventsRequest
+	(*EventsReply)(nil),               // 52: ergoflow.v1.EventsReply
+	(*CheckpointPart)(nil),            // 53: ergoflow.v1.CheckpointPart
+	(*CheckpointHeader)(nil),          // 54: ergoflow.v1.CheckpointHeader
+	(*SaveReply)(nil),                 // 55: ergoflow.v1.SaveReply
+	(*LoadRequest)(nil),               // 56: ergoflow.v1.LoadRequest
+	(*SnapshotRequest)(nil),           // 57: ergoflow.v1.SnapshotRequest
+	(*Chunk)(nil),                     // 58: ergoflow.v1.Chunk
+	(*StateRequest)(nil),              // 59: ergoflow.v1.StateRequest
+	(*ReachRequest)(nil),              // 60: ergoflow.v1.ReachRequest
+	(*ReachReply)(nil),                // 61: ergoflow.v1.ReachReply
+	(*FollowRequest)(nil),             // 62: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),                // 63: ergoflow.v1.FollowPart
+	(*FollowState)(nil),               // 64: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),              // 65: ergoflow.v1.FollowUpdate
+	(*AdmitRequest)(nil),              // 66: ergoflow.v1.AdmitRequest
+	(*RenewRequest)(nil),              // 67: ergoflow.v1.RenewRequest
+	(*Certificates)(nil),              // 68: ergoflow.v1.Certificates
+	(*AuthoritiesRequest)(nil),        // 69: ergoflow.v1.AuthoritiesRequest
+	(*AuthoritiesReply)(nil),          // 70: ergoflow.v1.AuthoritiesReply
+	(*IntroduceRequest)(nil),          // 71: ergoflow.v1.IntroduceRequest
+	(*IntroduceReply)(nil),            // 72: ergoflow.v1.IntroduceReply
+	(*GossipKeysRequest)(nil),         // 73: ergoflow.v1.GossipKeysRequest
+	(*GossipKeysReply)(nil),           // 74: ergoflow.v1.GossipKeysReply
+	(*RotateGossipRequest)(nil),       // 75: ergoflow.v1.RotateGossipRequest
+	(*RotateGossipReply)(nil),         // 76: ergoflow.v1.RotateGossipReply
+	(*CreateTokenRequest)(nil),        // 77: ergoflow.v1.CreateTokenRequest
+	(*CreateTokenReply)(nil),          // 78: ergoflow.v1.CreateTokenReply
+	(*TokensRequest)(nil),             // 79: ergoflow.v1.TokensRequest
+	(*TokensReply)(nil),               // 80: ergoflow.v1.TokensReply
+	(*RevokeTokenRequest)(nil),        // 81: ergoflow.v1.RevokeTokenRequest
+	(*RevokeTokenReply)(nil),          // 82: ergoflow.v1.RevokeTokenReply
+	(*FlightPart)(nil),                // 83: ergoflow.v1.FlightPart
+	(*FlightHeader)(nil),              // 84: ergoflow.v1.FlightHeader
+	(*SaveFlightReply)(nil),           // 85: ergoflow.v1.SaveFlightReply
+	(*FlightsRequest)(nil),            // 86: ergoflow.v1.FlightsRequest
 }
 var file_wire_proto_depIdxs = []int32{
 	6,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -5627,78 +5933,84 @@ var file_wire_proto_depIdxs = []int32{
 	31, // 23: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
 	32, // 24: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
 	34, // 25: ergoflow.v1.CoordinatorMessage.transfer:type_name -> ergoflow.v1.Transfer
-	4,  // 26: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
-	4,  // 27: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	25, // 28: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
-	25, // 29: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	27, // 30: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
-	1,  // 31: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	25, // 32: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	25, // 33: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
-	4,  // 34: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
-	0,  // 35: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	36, // 36: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
-	2,  // 37: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
-	3,  // 38: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
-	53, // 39: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	63, // 40: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	64, // 41: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	73, // 42: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
-	5,  // 43: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	35, // 44: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	48, // 45: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	38, // 46: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
-	50, // 47: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
-	40, // 48: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
-	42, // 49: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
-	44, // 50: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
-	46, // 51: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
-	52, // 52: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	52, // 53: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
-	55, // 54: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	56, // 55: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	66, // 56: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
-	68, // 57: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
-	76, // 58: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
-	78, // 59: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
-	80, // 60: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
-	72, // 61: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
-	74, // 62: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
-	65, // 63: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
-	70, // 64: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
-	58, // 65: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	61, // 66: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	59, // 67: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	18, // 68: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	37, // 69: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	49, // 70: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	39, // 71: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	51, // 72: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
-	41, // 73: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	43, // 74: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	45, // 75: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	47, // 76: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	54, // 77: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	54, // 78: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	52, // 79: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	57, // 80: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	67, // 81: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
-	69, // 82: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
-	77, // 83: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
-	79, // 84: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
-	81, // 85: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
-	73, // 86: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
-	75, // 87: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
-	67, // 88: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
-	71, // 89: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
-	57, // 90: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	62, // 91: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	60, // 92: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	68, // [68:93] is the sub-list for method output_type
-	43, // [43:68] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	35, // 26: ergoflow.v1.CoordinatorMessage.dump:type_name -> ergoflow.v1.Dump
+	4,  // 27: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
+	4,  // 28: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
+	25, // 29: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
+	25, // 30: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	27, // 31: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	1,  // 32: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
+	25, // 33: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	25, // 34: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
+	4,  // 35: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	0,  // 36: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
+	37, // 37: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
+	2,  // 38: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
+	3,  // 39: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
+	54, // 40: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	64, // 41: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	65, // 42: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	74, // 43: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
+	84, // 44: ergoflow.v1.FlightPart.header:type_name -> ergoflow.v1.FlightHeader
+	5,  // 45: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	36, // 46: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	49, // 47: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	39, // 48: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
+	51, // 49: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
+	41, // 50: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
+	43, // 51: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
+	45, // 52: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
+	47, // 53: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
+	53, // 54: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	53, // 55: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	56, // 56: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	57, // 57: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	67, // 58: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
+	69, // 59: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
+	77, // 60: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
+	79, // 61: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
+	81, // 62: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
+	73, // 63: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
+	75, // 64: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
+	83, // 65: ergoflow.v1.Control.SaveFlight:input_type -> ergoflow.v1.FlightPart
+	86, // 66: ergoflow.v1.Control.Flights:input_type -> ergoflow.v1.FlightsRequest
+	66, // 67: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
+	71, // 68: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
+	59, // 69: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	62, // 70: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	60, // 71: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	18, // 72: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	38, // 73: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	50, // 74: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	40, // 75: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	52, // 76: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
+	42, // 77: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	44, // 78: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	46, // 79: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	48, // 80: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	55, // 81: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	55, // 82: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	53, // 83: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	58, // 84: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	68, // 85: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
+	70, // 86: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
+	78, // 87: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
+	80, // 88: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
+	82, // 89: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
+	74, // 90: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
+	76, // 91: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
+	85, // 92: ergoflow.v1.Control.SaveFlight:output_type -> ergoflow.v1.SaveFlightReply
+	83, // 93: ergoflow.v1.Control.Flights:output_type -> ergoflow.v1.FlightPart
+	68, // 94: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
+	72, // 95: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
+	58, // 96: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	63, // 97: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	61, // 98: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	72, // [72:99] is the sub-list for method output_type
+	45, // [45:72] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -5734,15 +6046,20 @@ func file_wire_proto_init() {
 		(*CoordinatorMessage_Save)(nil),
 		(*CoordinatorMessage_CheckLink)(nil),
 		(*CoordinatorMessage_Transfer)(nil),
+		(*CoordinatorMessage_Dump)(nil),
 	}
-	file_wire_proto_msgTypes[48].OneofWrappers = []any{
+	file_wire_proto_msgTypes[49].OneofWrappers = []any{
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[58].OneofWrappers = []any{
+	file_wire_proto_msgTypes[59].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
+	}
+	file_wire_proto_msgTypes[79].OneofWrappers = []any{
+		(*FlightPart_Header)(nil),
+		(*FlightPart_Data)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5750,7 +6067,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   78,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

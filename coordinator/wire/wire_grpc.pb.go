@@ -45,6 +45,8 @@ const (
 	Control_RevokeToken_FullMethodName    = "/ergoflow.v1.Control/RevokeToken"
 	Control_GossipKeys_FullMethodName     = "/ergoflow.v1.Control/GossipKeys"
 	Control_RotateGossip_FullMethodName   = "/ergoflow.v1.Control/RotateGossip"
+	Control_SaveFlight_FullMethodName     = "/ergoflow.v1.Control/SaveFlight"
+	Control_Flights_FullMethodName        = "/ergoflow.v1.Control/Flights"
 )
 
 // ControlClient is the client API for Control service.
@@ -95,6 +97,11 @@ type ControlClient interface {
 	GossipKeys(ctx context.Context, in *GossipKeysRequest, opts ...grpc.CallOption) (*GossipKeysReply, error)
 	// RotateGossip begins to replace the gossip's key, or only says how far that is.
 	RotateGossip(ctx context.Context, in *RotateGossipRequest, opts ...grpc.CallOption) (*RotateGossipReply, error)
+	// SaveFlight stores the dump of a worker's flight recorder: a header, then its bytes.
+	SaveFlight(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FlightPart, SaveFlightReply], error)
+	// Flights has every worker send its dump, and returns those that come within two seconds,
+	// each as a header and its bytes. The coordinator's own is the last: it says who did not answer.
+	Flights(ctx context.Context, in *FlightsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FlightPart], error)
 }
 
 type controlClient struct {
@@ -341,6 +348,38 @@ func (c *controlClient) RotateGossip(ctx context.Context, in *RotateGossipReques
 	return out, nil
 }
 
+func (c *controlClient) SaveFlight(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FlightPart, SaveFlightReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[6], Control_SaveFlight_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FlightPart, SaveFlightReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_SaveFlightClient = grpc.ClientStreamingClient[FlightPart, SaveFlightReply]
+
+func (c *controlClient) Flights(ctx context.Context, in *FlightsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FlightPart], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[7], Control_Flights_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FlightsRequest, FlightPart]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_FlightsClient = grpc.ServerStreamingClient[FlightPart]
+
 // ControlServer is the server API for Control service.
 // All implementations must embed UnimplementedControlServer
 // for forward compatibility.
@@ -389,6 +428,11 @@ type ControlServer interface {
 	GossipKeys(context.Context, *GossipKeysRequest) (*GossipKeysReply, error)
 	// RotateGossip begins to replace the gossip's key, or only says how far that is.
 	RotateGossip(context.Context, *RotateGossipRequest) (*RotateGossipReply, error)
+	// SaveFlight stores the dump of a worker's flight recorder: a header, then its bytes.
+	SaveFlight(grpc.ClientStreamingServer[FlightPart, SaveFlightReply]) error
+	// Flights has every worker send its dump, and returns those that come within two seconds,
+	// each as a header and its bytes. The coordinator's own is the last: it says who did not answer.
+	Flights(*FlightsRequest, grpc.ServerStreamingServer[FlightPart]) error
 	mustEmbedUnimplementedControlServer()
 }
 
@@ -458,6 +502,12 @@ func (UnimplementedControlServer) GossipKeys(context.Context, *GossipKeysRequest
 }
 func (UnimplementedControlServer) RotateGossip(context.Context, *RotateGossipRequest) (*RotateGossipReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method RotateGossip not implemented")
+}
+func (UnimplementedControlServer) SaveFlight(grpc.ClientStreamingServer[FlightPart, SaveFlightReply]) error {
+	return status.Error(codes.Unimplemented, "method SaveFlight not implemented")
+}
+func (UnimplementedControlServer) Flights(*FlightsRequest, grpc.ServerStreamingServer[FlightPart]) error {
+	return status.Error(codes.Unimplemented, "method Flights not implemented")
 }
 func (UnimplementedControlServer) mustEmbedUnimplementedControlServer() {}
 func (UnimplementedControlServer) testEmbeddedByValue()                 {}
@@ -786,6 +836,24 @@ func _Control_RotateGossip_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_SaveFlight_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ControlServer).SaveFlight(&grpc.GenericServerStream[FlightPart, SaveFlightReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_SaveFlightServer = grpc.ClientStreamingServer[FlightPart, SaveFlightReply]
+
+func _Control_Flights_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FlightsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ControlServer).Flights(m, &grpc.GenericServerStream[FlightsRequest, FlightPart]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_FlightsServer = grpc.ServerStreamingServer[FlightPart]
+
 // Control_ServiceDesc is the grpc.ServiceDesc for Control service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -880,6 +948,16 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Snapshot",
 			Handler:       _Control_Snapshot_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "SaveFlight",
+			Handler:       _Control_SaveFlight_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Flights",
+			Handler:       _Control_Flights_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -18,6 +18,8 @@ type Limit struct {
 	Source string // for people: what sets it
 }
 
+const machineSource = "the machine's memory"
+
 // String is as in "512 MiB, the limit of the cgroup".
 func (l Limit) String() string { return humanize.IBytes(l.Bytes) + ", " + l.Source }
 
@@ -31,7 +33,7 @@ func find(machine, cgroup memlimit.Provider) (Limit, error) {
 	if l.Bytes, err = machine(); err != nil {
 		return l, fmt.Errorf("find the machine's memory: %w", err)
 	}
-	l.Source = "the machine's memory"
+	l.Source = machineSource
 	limit, err := cgroup()
 	switch {
 	case errors.Is(err, memlimit.ErrNoLimit), errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported):

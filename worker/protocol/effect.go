@@ -50,6 +50,8 @@ type (
 	// that is not Final. A Final one waits for that upload: no step follows, so no later
 	// Save covers this state.
 	Save struct{ Final bool }
+	// Dump sends what the flight recorder holds to the coordinator, beside any work.
+	Dump struct{ Order message.Dump }
 	// End closes the session. It is the last effect.
 	End struct{ Err error }
 )
@@ -77,4 +79,5 @@ func (Send) effect()      {}
 func (CheckLink) effect() {}
 func (Save) effect()      {}
 func (Drop) effect()      {}
+func (Dump) effect()      {}
 func (End) effect()       {}

@@ -116,6 +116,8 @@ func (s *Session) receive(received message.FromCoordinator) {
 		s.emit(CheckLink{m.Peer})
 	case message.Save:
 		s.save()
+	case message.Dump:
+		s.emit(Dump{m})
 	case message.Finish:
 		s.replace("the run is finished", &work{kind: dropping, effect: Drop{}})
 	case message.Leave:

@@ -361,3 +361,11 @@ func TestEmptyMessages(t *testing.T) {
 	d.expect(Received{message.Assign{}}, "")
 	d.expect(Received{message.Go{}}, "")
 }
+
+// An order to dump is carried out beside any work.
+func TestDump(t *testing.T) {
+	d := prepared(t, 3, 1)
+	d.expect(Received{message.Dump{Number: 4, Occasion: "a stall"}}, "dump")
+	d.expect(form(1), "describe")
+	d.expect(Received{message.Dump{}}, "dump")
+}

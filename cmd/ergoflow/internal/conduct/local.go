@@ -55,7 +55,7 @@ func start(ctx context.Context, l Local) (*cluster, error) {
 		return nil, err
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
-	args := append([]string{"worker", "--insecure", "--join", c.addresses.Gossip}, l.Args...)
+	args := append([]string{"worker", "--insecure", "--join", c.addresses.Gossip, "--flight", coordinator.FlightPath(l.Dir)}, l.Args...)
 	for i := range l.Workers {
 		w := &child{again: func() (*process, error) {
 			return startProcess(logs, fmt.Sprintf("worker-%d", i), onGPU(i, gpus()), args...)

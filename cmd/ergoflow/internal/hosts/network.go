@@ -120,6 +120,25 @@ func (h *Host) Hide(address string) {
 	run(h.t, "ip", "-n", h.Name, "address", "add", address+"/32", "dev", "lo")
 }
 
+// Assign gives the host another address on the switch, and Unassign takes it back. It may be
+// moved to another host: those that Forget find it there.
+func (h *Host) Assign(address string) {
+	h.t.Helper()
+	run(h.t, "ip", "-n", h.Name, "address", "add", address+"/24", "dev", "eth0")
+}
+
+// Unassign ends Assign.
+func (h *Host) Unassign(address string) {
+	h.t.Helper()
+	run(h.t, "ip", "-n", h.Name, "address", "del", address+"/24", "dev", "eth0")
+}
+
+// Forget has the host ask again which host has which address.
+func (h *Host) Forget() {
+	h.t.Helper()
+	run(h.t, "ip", "-n", h.Name, "neighbour", "flush", "dev", "eth0")
+}
+
 // Drop makes the host send packets for an address to another host, which discards them:
 // there is no answer, as behind a firewall.
 func (h *Host) Drop(address string, at *Host) {
