@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
+	"github.com/ergoflow/ergoflow/internal/tracing"
 )
 
 // Config of a coordinator.
@@ -53,7 +54,8 @@ type Config struct {
 	// FirstToken is called once, before Ready, by the first start of a secured cluster: with the
 	// address to join at and a token for workers.
 	FirstToken func(join, token string)
-	Beat       func() // called many times a second while the coordinator decides; nil: nobody watches
+	Tracer     *tracing.Tracer // nil: no traces
+	Beat       func()          // called many times a second while the coordinator decides; nil: nobody watches
 
 	timing machine.Config // tests shorten it
 }
