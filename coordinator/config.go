@@ -17,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/internal/flight"
+	"github.com/ergoflow/ergoflow/internal/tracing"
 )
 
 // Config of a coordinator.
@@ -59,7 +60,8 @@ type Config struct {
 	// FirstToken is called once, before Ready, by the first start of a secured cluster: with the
 	// address to join at and a token for workers.
 	FirstToken func(join, token string)
-	Beat       func() // called many times a second while the coordinator decides; nil: nobody watches
+	Tracer     *tracing.Tracer // nil: no traces
+	Beat       func()          // called many times a second while the coordinator decides; nil: nobody watches
 
 	// Flight keeps what the process did in the last minutes; nil: Run makes one. Asked has all
 	// processes of the cluster dump theirs; nil: nobody asks.

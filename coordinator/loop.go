@@ -20,6 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/disk"
 	"github.com/ergoflow/ergoflow/internal/flight"
+	"github.com/ergoflow/ergoflow/internal/tracing"
 )
 
 // tickInterval is the time between two ticks of the machine.
@@ -44,6 +45,7 @@ type loop struct {
 	security  *security    // nil: plain text
 	uploading atomic.Int32 // checkpoints that are arriving
 	tallies   tallies
+	tracer    *tracing.Tracer
 	work      chan func()
 	ended     chan struct{} // closed when run has returned
 	stopped   chan struct{} // closed when all workers have left

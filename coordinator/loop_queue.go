@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
+	"github.com/ergoflow/ergoflow/internal/tracing"
 )
 
 // queueInterval is the time between two ticks of the queue. Schedules name minutes, so a
@@ -84,8 +87,20 @@ func (l *loop) noteOutcomes() {
 		return
 	}
 	for _, e := range l.outcomes() {
+		l.trace(e)
 		l.stepQueue(e)
 	}
+}
+
+// trace records the span of a run that has ended.
+func (l *loop) trace(e queue.Finished) {
+	r, known := l.runs.Run(e.ID)
+	if l.tracer == nil || !known {
+		return
+	}
+	l.tracer.Record(tracing.Span{Name: "run", At: tracing.OfRun(r.Run), Begin: r.Started, End: time.Now(), Failure: e.Reason, Attributes: []attribute.KeyValue{
+		attribute.String("ergoflow.run", r.Run), attribute.String("ergoflow.experiment", r.Name), attribute.String("ergoflow.outcome", string(e.Outcome)),
+	}})
 }
 
 // outcomes are the ends of runs that the fleet has and the queue has not heard of.

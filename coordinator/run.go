@@ -102,6 +102,7 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 		gossip:   services.members.Address(),
 		security: security,
 		beat:     c.Beat,
+		tracer:   c.Tracer,
 		work:     make(chan func()),
 		ended:    make(chan struct{}),
 		stopped:  make(chan struct{}),

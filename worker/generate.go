@@ -53,7 +53,10 @@ func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order messag
 		}
 		begin := time.Now()
 		err := data.Generate(ctx, dataset, job.Shard, store, w.simulator, nil)
-		ended := func(outcome jobOutcome) { w.meter.count(func(c *counts) { c.jobs[outcome]++ }) }
+		ended := func(outcome jobOutcome) {
+			w.meter.count(func(c *counts) { c.jobs[outcome]++ })
+			w.traceJob(order.Plan.Run, job.Shard, begin, outcome, err)
+		}
 		if err != nil && ctx.Err() != nil {
 			ended(jobStopped)
 			w.log.Info("stopped making a shard", "shard", job.Shard, "reason", context.Cause(ctx))

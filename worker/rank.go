@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
@@ -40,7 +41,13 @@ func (r *rank) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() {
 		r.session.w.log.Info("generation ended", "generation", r.assign.Generation, "rank", r.assign.Rank, "reason", context.Cause(ctx))
 	})()
+	begin := time.Now()
 	err := r.takePart(ctx)
+	if ctx.Err() != nil {
+		r.traceGeneration(begin, nil)
+	} else {
+		r.traceGeneration(begin, err)
+	}
 	if err != nil && ctx.Err() == nil {
 		r.session.w.meter.count(func(c *counts) { c.broken++ })
 	}
@@ -174,6 +181,7 @@ func (r *rank) apply() error {
 	r.step = r.replica.Step()
 	r.doing(doesWait)
 	r.record(loss)
+	r.traceStep()
 	r.session.post(protocol.Applied{Progress: message.Progress{
 		Step: r.step, Loss: loss, Samples: samples, Timing: r.timing,
 	}})

@@ -24,6 +24,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/memory"
+	"github.com/ergoflow/ergoflow/internal/tracing"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/upkeep"
 	"github.com/ergoflow/ergoflow/internal/webserver"
@@ -57,6 +58,7 @@ type Config struct {
 	// encryption and authentication.
 	Insecure bool
 	Log      *slog.Logger
+	Tracer   *tracing.Tracer // nil: no traces
 
 	// Drain is closed when the worker should finish its step, hand over and
 	// leave. Cancelling the context of Run leaves at once instead.
@@ -92,6 +94,7 @@ type worker struct {
 	log       *slog.Logger
 	refusals  *rate.Limiter // bounds how many refused streams are reported
 	meter     *meter
+	tracer    *tracing.Tracer
 	current   atomic.Pointer[session] // nil between sessions
 	flight    *flight.Keeper
 	dumps     chan dumpOrder
@@ -192,6 +195,7 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		log:         c.Log,
 		refusals:    rate.NewLimiter(1, 5),
 		meter:       newMeter(),
+		tracer:      c.Tracer,
 		changeBatch: c.changeBatch,
 		flight:      c.Flight,
 		dumps:       make(chan dumpOrder, 8),

@@ -23,6 +23,7 @@ func coordinatorCommand() *cobra.Command {
 	var supervise bool
 	var models string
 	var bounds workersFor
+	var traces string
 	cmd := &cobra.Command{
 		Use:   "coordinator --dir DIR",
 		Short: "Run the coordinator of a cluster",
@@ -80,6 +81,11 @@ credentials in --dir.`,
 			c.FirstToken = func(join, token string) {
 				fmt.Fprintln(stdout, joinCommand(trust.Worker, join, token))
 			}
+			var stop func()
+			if c.Tracer, stop, err = openTraces(ctx, traces, "ergoflow-coordinator", c.Log); err != nil {
+				return err
+			}
+			defer stop()
 			return coordinator.Run(ctx, c)
 		},
 	}
@@ -97,6 +103,7 @@ credentials in --dir.`,
 	f.DurationVar(&c.CertificateLife, "certificate-life", 0, "how long certificates count that the coordinator signs; their holders renew them (default 720h)")
 	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")
 	f.StringVar(&c.AcceptPlaintext, "accept-plaintext", "", "also accept workers in plain text, which gossip at this address, while they change one by one (docs/security.md)")
+	addTraces(cmd, &traces)
 	bounds.add(cmd, "number of workers of a run that is submitted without --workers-for, N or MIN:MAX (default: all)")
 	addSupervised(cmd, &supervise)
 	cmd.MarkFlagsMutuallyExclusive("jobs", "nats")

@@ -32,6 +32,7 @@ type serveFlags struct {
 	insecure           bool
 	backend            string
 	timeout            time.Duration
+	traces             string // collector
 }
 
 func serveCommand() *cobra.Command {
@@ -72,6 +73,7 @@ may show a certificate of a cluster's operator or viewer instead of the token.`,
 	f.BoolVar(&flags.insecure, "insecure", false, "listen beyond loopback without TLS or without a token")
 	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of models in the plane and of particles: auto, xla:cuda, xla:cpu or go")
 	f.DurationVar(&flags.timeout, "timeout", 30*time.Second, "longest time for an answer")
+	addTraces(cmd, &flags.traces)
 	cmd.MarkFlagsOneRequired("checkpoint", "models")
 	cmd.MarkFlagsMutuallyExclusive("checkpoint", "models")
 	cmd.MarkFlagsRequiredTogether("tls-certificate", "tls-key")
@@ -125,6 +127,11 @@ func (f *serveFlags) run(ctx context.Context) error {
 		systemd.Ready("serving " + listener.Addr().String())
 	}
 	defer context.AfterFunc(ctx, systemd.Stopping)()
+	var stop func()
+	if config.Tracer, stop, err = openTraces(ctx, f.traces, "ergoflow-server", config.Log); err != nil {
+		return err
+	}
+	defer stop()
 	return serve.New(config).Serve(ctx, listener)
 }
 

@@ -27,7 +27,7 @@ const drainGrace = 12 * time.Second
 
 func workerCommand() *cobra.Command {
 	var c worker.Config
-	var join, token, drainWhen string
+	var join, token, drainWhen, traces string
 	var threads int
 	var supervise bool
 	var flightDir string
@@ -96,6 +96,12 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 			if err := enrolled(drain, &c, token); err != nil {
 				return err
 			}
+			var stop func()
+			var err error
+			if c.Tracer, stop, err = openTraces(ctx, traces, "ergoflow-worker", c.Log); err != nil {
+				return err
+			}
+			defer stop()
 			return worker.Run(ctx, c)
 		},
 	}
@@ -110,6 +116,7 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 	f.StringVar(&c.HTTP, "http", "", "address of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")
 	f.StringVar(&c.Backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	addSimulator(cmd, &c.Engine)
+	addTraces(cmd, &traces)
 	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")
 	f.StringVar(&drainWhen, "drain-when", "", "shell command, run every 5 s; when it succeeds, this machine is about to end and the worker drains")
 	f.IntVar(&threads, "threads", 0, "number of processor threads (default: all)")

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/tracing"
 )
 
 // metrics of a server. Labels are bounded: routes are those of the API, names those of models.
@@ -22,6 +23,7 @@ type metrics struct {
 	verdicts  *prometheus.CounterVec
 	parts     *prometheus.CounterVec
 	reloads   *prometheus.CounterVec
+	tracer    *tracing.Tracer
 	own       []prometheus.Collector // all but those of the process
 }
 
@@ -102,7 +104,9 @@ func (m *metrics) observe(next http.Handler) http.Handler {
 			route = "other"
 		}
 		m.requests.WithLabelValues(route, strconv.Itoa(recorded.status)).Inc()
-		m.seconds.WithLabelValues(route).Observe(time.Since(begin).Seconds())
+		end := time.Now()
+		m.seconds.WithLabelValues(route).Observe(end.Sub(begin).Seconds())
+		m.tracer.Request(r, route, recorded.status, begin, end)
 	})
 }
 

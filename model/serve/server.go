@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/internal/tracing"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/serve/page"
 )
@@ -37,6 +38,7 @@ type Config struct {
 	Ready   func()                                     // called once, when a model is ready; may be nil
 	Beat    func()                                     // called every few seconds while the server runs; may be nil
 	Log     *slog.Logger
+	Tracer  *tracing.Tracer // nil: no traces
 }
 
 // Bounds of the server.
@@ -67,6 +69,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{config: c, models: newModels(), gate: newGate(room, maxWaiting), refusals: newRefusals(), ending: make(chan struct{})}
 	s.metrics = newMetrics(s.gate, s.models)
+	s.metrics.tracer = c.Tracer
 	mux := http.NewServeMux()
 	s.register(mux)
 	// Pages of other sites may not ask through their visitors' browsers.

@@ -121,7 +121,7 @@ func conducted(runs []fleet.RunStatus) []string {
 // table is a table of workers, its first line the names of the columns. What matters most is on
 // the left: a narrow screen cuts the right.
 func table(workers []machine.WorkerStatus, o Order) []string {
-	rows := [][]string{{"worker", "rank", "step", "shards", "pace", "wait", "state", "device", "run", "pid", "address", "why"}}
+	rows := [][]string{{"worker", "rank", "step", "shards", "pace", "wait", "state", "device", "run", "pid", "address", "doing"}}
 	for _, w := range o.sorted(workers) {
 		state := w.State
 		if w.Slow {
