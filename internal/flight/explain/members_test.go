@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
@@ -72,11 +74,20 @@ func TestManyMembers(t *testing.T) {
 // All recorders are full.
 func BenchmarkManyMembers(b *testing.B) {
 	dir := many(4000, 8000).stored(b)
+	processor := func() float64 {
+		var used unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+			b.Fatal(err)
+		}
+		return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
+	}
+	begin := processor()
 	for b.Loop() {
 		if v, _ := explainDir(b, dir); !v.Decided {
 			b.Fatalf("%+v", v)
 		}
 	}
+	b.ReportMetric((processor()-begin)/float64(b.N), "cpu-s/op")
 }
 
 // Half dumps are read as far as they go, and named; the others still decide.
