@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -253,7 +254,8 @@ func explainFullDisk(t *testing.T) {
 	s := &staged{t: t, number: 5, title: "A full disk", how: "The directory of the run is on a file system of 64 MiB (tmpfs). A file takes all of its room while two workers train."}
 	dir := t.TempDir()
 	hosts.Disk(t, dir, diskBytes)
-	c := startCluster(t, dir, 2, endless...)
+	often := slices.Concat(endless, []string{"--set", "training.checkpoint_every=100"}) // the first have room in the file that is there
+	c := startCluster(t, dir, 2, often...)
 	defer c.interrupt()
 	c.until("two train", func(st coordinator.Status) bool { return training(2, 50)(st) && st.Checkpoint != nil })
 	ballast := filepath.Join(dir, "ballast")
