@@ -238,7 +238,7 @@ func (c *hostCluster) add(h *hosts.Host, data string) {
 	}
 	w := &daemon{name: "worker on " + h.Name, host: h, gossip: gossip, log: filepath.Join(filepath.Dir(c.program), "worker-"+h.Name+".log"),
 		command: append([]string{c.program, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", data, 7080+i),
-			"--backend", "go", "--threads", "1"}, as...)}
+			"--backend", "go", "--threads", "1", "--flight", filepath.Join(filepath.Dir(c.program), "flight-"+h.Name)}, as...)}
 	c.workers = append(c.workers, w)
 	w.start(c.t)
 }

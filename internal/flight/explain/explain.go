@@ -94,6 +94,9 @@ func Explain(dumps []*flight.Dump) Verdict {
 		return v
 	}
 	v.Stopped = true
+	if since := c.lastSeen().Sub(c.to); since > longAgo {
+		v.Notes = append(v.Notes, fmt.Sprintf("this was on %s, %v before the last dump; the dumps have no sign of a stop since", c.from.UTC().Format(time.DateOnly), since.Round(time.Minute)))
+	}
 	findings := c.judge()
 	if len(findings) == 0 || findings[0].certainty < inferred {
 		c.undecided(&v, findings)
@@ -102,6 +105,9 @@ func Explain(dumps []*flight.Dump) Verdict {
 	c.decided(&v, findings[0])
 	return v
 }
+
+// longAgo is how old an incident is that people may not mean.
+const longAgo = 10 * time.Minute
 
 // judge has all rules look at the incident, and orders what they find: the most certain first;
 // of those the earliest; of those that began together the most specific.

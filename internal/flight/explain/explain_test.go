@@ -359,3 +359,17 @@ func TestLastIncident(t *testing.T) {
 	w.add(97, flight.Record{Kind: flight.Paused, Seconds: 7})
 	check(t, Explain(s.dumps()), causePaused, Culprit{Kind: Worker, Worker: "w1"}, []string{"from 12:04:29.99"})
 }
+
+// An incident of long ago is explained, with a note.
+func TestLongAgo(t *testing.T) {
+	s := trained(2)
+	faults["a full disk"].play(s)
+	for _, a := range s.all() {
+		a.ends = 7210
+	}
+	v := Explain(s.dumps())
+	check(t, v, causeFullDisk, Culprit{Kind: Disk, Place: "/data"}, nil)
+	if len(v.Notes) != 1 || v.Notes[0] != "this was on 2026-11-27, 2h0m0s before the last dump; the dumps have no sign of a stop since" {
+		t.Errorf("notes: %q", v.Notes)
+	}
+}
