@@ -18,9 +18,11 @@ func (l *loop) serveHTTP(ctx context.Context, c Config, listener net.Listener) e
 		return err
 	}
 	page := dashboard.New(source)
+	watching, stop := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	group.Go(func() { page.Run(ctx) })
+	group.Go(func() { page.Run(watching) })
 	defer group.Wait()
+	defer stop()
 	mux := http.NewServeMux()
 	page.Register(mux)
 	mux.Handle("GET /metrics", webserver.Metrics(newCollector(l.measure)))

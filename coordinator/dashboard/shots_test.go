@@ -40,17 +40,17 @@ func TestPageShots(t *testing.T) {
 		b.Do("see a step", text("facts", fmt.Sprint(step, " of 100,000")))
 	}
 	b.Do("sort", click(`[data-sort="own"]`))
-	shot(b, "many", 1280, 1250)
+	shot(b, "many", 1280, 890)
 	if *live == "" {
 		return
 	}
 	b = webpagetest.Open(t, *live)
 	b.Do("open the page", chromedp.Navigate("http://"+*live), drawn, until(`page.points() > 20`))
-	shot(b, "light", 1280, 1800)
+	shot(b, "light", 1280, 1210)
 	b.Do("dark", click("#theme"))
-	shot(b, "dark", 1280, 1800)
+	shot(b, "dark", 1280, 420)
 	b.Do("light", click("#theme"))
-	shot(b, "narrow", 360, 1300)
+	shot(b, "narrow", 360, 600)
 	if !*pause {
 		return
 	}
@@ -65,5 +65,5 @@ func TestPageShots(t *testing.T) {
 		}
 	}()
 	b.Do("it is gone", until(`!document.getElementById("banner").hidden`))
-	shot(b, "gone", 1280, 900)
+	shot(b, "gone", 1280, 260)
 }

@@ -70,7 +70,7 @@ export function build() {
     const at = byID(kind.id), ink = colour("soft"), rule = colour("rule");
     const axis = { stroke: ink, grid: { stroke: rule, width: 1 }, ticks: { stroke: rule, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     const plot = new uPlot({
-      width: Math.max(120, at.clientWidth), height: 120, legend: { show: false }, pxAlign: 0, padding: [8, 18, 0, 0],
+      width: Math.max(120, at.clientWidth), height: 120, legend: { show: false }, pxAlign: 0, padding: [8, 26, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 5 } },
       scales: { x: { time: true }, y: kind.log ? { distr: 3 } : { range: kind.range ? () => kind.range : (_, least, top) => [0, (top || 1) * 1.1] } },
       series: [{}, { stroke: colour(kind.colour), width: 1.5, points: { show: false }, spanGaps: false }],
