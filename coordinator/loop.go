@@ -12,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
@@ -30,7 +31,8 @@ const tickInterval = 50 * time.Millisecond
 type loop struct {
 	fleet     *fleet.Fleet
 	runs      *queue.Machine
-	processes *processes // of retrainings
+	models    *dashboard.Models // the registry; nil: none
+	processes *processes        // of retrainings
 	messages  *convert.Messages
 	ledger    *ledger
 	saved     *checkpoint.Store

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
@@ -22,6 +23,7 @@ type snapshot struct {
 	waiting   int
 	schedules []queue.ScheduleStatus
 	refusals  int
+	models    []dashboard.Model // of the registry, if the coordinator has one
 	tally     tally
 	expires   time.Time // of the coordinator's certificate; zero: plain text
 }
@@ -34,8 +36,11 @@ type measuredRun struct {
 	jobs   *jobs.Depth      // nil: the run has none, or the server of the queue does not say
 }
 
-// depthWait bounds how long a scrape waits for the server of the job queue.
-const depthWait = 500 * time.Millisecond
+// Bounds of what a scrape waits for.
+const (
+	depthWait    = 500 * time.Millisecond // the server of the job queue
+	registryWait = 500 * time.Millisecond // the registry's disk
+)
 
 // measure takes a snapshot. It is for any goroutine.
 func (l *loop) measure() (s snapshot, ok bool) {
@@ -47,6 +52,7 @@ func (l *loop) measure() (s snapshot, ok bool) {
 	})
 	s.tally = l.tallies.read()
 	l.measureJobs(s.runs)
+	s.models = l.measureModels()
 	if l.security != nil {
 		s.expires = l.security.own.Certificate().NotAfter
 	}
@@ -81,6 +87,20 @@ func (l *loop) measureJobs(runs []measuredRun) {
 		})
 	}
 	asking.Wait()
+}
+
+// measureModels reads the registry; nil: there is none, or it does not answer.
+func (l *loop) measureModels() []dashboard.Model {
+	if l.models == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), registryWait)
+	defer cancel()
+	models, err := l.models.List(ctx)
+	if err != nil {
+		l.log.Warn("cannot read the registry for the metrics", "err", err)
+	}
+	return models
 }
 
 // collector makes the metrics at every scrape from a snapshot, so that the series of workers and
@@ -127,6 +147,8 @@ var described = []struct {
 	{"ergoflow_job_failures_total", []string{"outcome"}, "Attempts at jobs for shards that failed, by outcome: again (the queue hands the job out again) or dead (it failed for good)."},
 	{"ergoflow_checkpoint_writes_total", []string{"outcome"}, "Checkpoints that have arrived, by outcome: stored or failed."},
 	{"ergoflow_checkpoint_write_seconds_total", nil, "Time in which checkpoints were written to the disk."},
+	{"ergoflow_registry_champion_version", []string{"model"}, "Version of a model of --registry that is its champion; 0: none."},
+	{"ergoflow_registry_versions", []string{"model"}, "Versions of a model of --registry."},
 	{"ergoflow_refusals_total", nil, "Connections, messages and requests that the coordinator has refused."},
 	{"ergoflow_certificate_expiry_timestamp_seconds", nil, "When the coordinator's certificate ends, in Unix time."},
 }
@@ -184,6 +206,10 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	total("ergoflow_checkpoint_writes_total", float64(s.tally.written), "stored")
 	total("ergoflow_checkpoint_writes_total", float64(s.tally.notWritten), "failed")
 	total("ergoflow_checkpoint_write_seconds_total", s.tally.writing)
+	for _, m := range s.models {
+		gauge("ergoflow_registry_champion_version", float64(m.Champion), m.Name)
+		gauge("ergoflow_registry_versions", float64(len(m.Versions)+m.More), m.Name)
+	}
 	total("ergoflow_refusals_total", float64(s.refusals))
 	when("ergoflow_certificate_expiry_timestamp_seconds", s.expires)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
@@ -52,7 +53,7 @@ func full() snapshot {
 	}
 	next := queue.ScheduleStatus{Schedule: queue.Schedule{Name: "nightly", Failures: 2, LastDone: done}, Next: []time.Time{done.Add(time.Hour)}}
 	next.Paused = true
-	return snapshot{runs: []measuredRun{run}, waiting: 2, schedules: []queue.ScheduleStatus{next}, refusals: 9, expires: done,
+	return snapshot{runs: []measuredRun{run}, waiting: 2, schedules: []queue.ScheduleStatus{next}, refusals: 9, expires: done, models: []dashboard.Model{{Name: "vn1d", Champion: 2, Versions: make([]dashboard.Version, 3)}},
 		tally: tally{jobsAgain: 3, jobsDead: 1, written: 8, notWritten: 1, writing: 2.5}}
 }
 

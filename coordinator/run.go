@@ -92,6 +92,7 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 	l := &loop{
 		fleet:    fleet.New(config, state.known),
 		runs:     state.runs,
+		models:   c.Models,
 		messages: &convert.Messages{NATS: services.natsURL, Store: c.Store, AcceptPlaintext: security.acceptsPlaintext()},
 		ledger:   state.ledger,
 		saved:    state.checkpoints,

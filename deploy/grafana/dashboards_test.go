@@ -92,9 +92,10 @@ var dashboards = []dashboard{{
 			over("Size of the checkpoint", "bytes", "", `ergoflow_run_checkpoint_bytes{instance=~"$instance", run=~"$run"}`, "run {{run}}"),
 			over("Room that lacks", "bytes", "What a checkpoint lacks on the disk.", `ergoflow_run_room_missing_bytes{instance=~"$instance", run=~"$run"}`, "run {{run}}"),
 		}},
-		{"Schedules and security", []panel{
+		{"Schedules, models and security", []panel{
 			over("Since the last success", "s", "Of each schedule of retraining.", `time() - ergoflow_schedule_done_timestamp_seconds{instance=~"$instance"}`, "{{schedule}}"),
 			over("Failures in a row", "short", "", `ergoflow_schedule_failures{instance=~"$instance"}`, "{{schedule}}"),
+			over("Models", "short", "Of the registry: a model's champion, and how many versions it has.", `ergoflow_registry_champion_version{instance=~"$instance"}`, "{{model}}: champion").and(`ergoflow_registry_versions{instance=~"$instance"}`, "{{model}}: versions"),
 			over("Refusals per second", "short", "Connections, messages and requests that the coordinator refused.", `rate(ergoflow_refusals_total{instance=~"$instance"}[$__rate_interval])`, "{{instance}}"),
 			now("Certificate", "s", "Time until the coordinator's certificate ends. It renews itself after two thirds of its life.", `ergoflow_certificate_expiry_timestamp_seconds{instance=~"$instance"} - time()`, "{{instance}}"),
 		}},
