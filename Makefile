@@ -79,6 +79,16 @@ security: ## attack a secured cluster: certificates, tokens, roles, keys, a wire
 chaos: ## run clusters on hosts (network namespaces, root) under faults, cut and poor links; MINUTES=3 SEED=…
 	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^Test(Chaos|CutLinks|PoorLinks)$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(or $(SEED),0)
 
+# A server of S3 for tests. It needs a file system with extended attributes, as most are.
+VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
+
+bin/versitygw:
+	GOBIN=$(CURDIR)/bin GOFLAGS= $(GO) install $(VERSITYGW)
+
+.PHONY: stores
+stores: bin/versitygw ## test the stores of shards with a real server of S3 (two minutes, once it is built)
+	$(GO) test -count=1 ./data/store/... -args -s3.server $(CURDIR)/bin/versitygw
+
 kills: ## kill each process of local runs in each phase; COUNT=200
 	$(GO) test -count=1 -v -timeout $$(($(COUNT) + 10))m -run '^TestKills$$' ./cmd/ergoflow -args -kills $(COUNT)
 
