@@ -69,7 +69,7 @@ func open(t *testing.T, location string) store.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Open(t.Context(), l)
+	s, err := store.Open(t.Context(), l, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestS3Credentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", server.URL+"/nothing") // the instance of a cloud that has no role
-	if _, err := store.Open(t.Context(), l); !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+	if _, err := store.Open(t.Context(), l, store.Options{}); !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
 		t.Error(err)
 	}
 	file := filepath.Join(t.TempDir(), "credentials")
@@ -280,7 +280,7 @@ func TestS3Credentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
-	s, err := store.Open(t.Context(), l)
+	s, err := store.Open(t.Context(), l, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestS3CA(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Open(t.Context(), l); err == nil {
+		if _, err := store.Open(t.Context(), l, store.Options{}); err == nil {
 			t.Errorf("%s: accepted", wrong)
 		}
 	}
