@@ -21,7 +21,6 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
@@ -88,10 +87,10 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 	l := &loop{
 		fleet:    fleet.New(config, state.known),
 		runs:     state.runs,
-		messages: &convert.Messages{NATS: services.natsURL, Store: c.Store, AcceptPlaintext: security.acceptsPlaintext()},
+		messages: &convert.Messages{NATS: services.natsURL, Store: services.location, AcceptPlaintext: security.acceptsPlaintext()},
 		ledger:   state.ledger,
 		saved:    state.checkpoints,
-		store:    shard.NewDir(c.Store),
+		store:    services.store,
 		queue:    services.queue,
 		events:   journal.New(time.Now()),
 		base:     c.Log,
@@ -145,6 +144,7 @@ func serve(ctx context.Context, c Config, l *loop, services *services) error {
 		group.Go(func() error { return joins.Serve(services.joins) })
 		group.Go(func() error { l.keepSecure(looping, services.nats); return nil })
 	}
+	group.Go(func() error { l.sweepStore(looping); return nil })
 	if services.http != nil {
 		group.Go(func() error { return l.serveHTTP(looping, services.http) })
 	}

@@ -49,6 +49,10 @@ type Config struct {
 	// NATSFiles is a directory with what a NATS server asks for that is not the coordinator's,
 	// as jobs.Access; empty: it asks for nothing.
 	NATSFiles string
+	// Cache is a directory for copies of shards that come from a store, and CacheBytes the most
+	// that they may take.
+	Cache      string
+	CacheBytes int64
 	// Insecure allows addresses beyond loopback without credentials, and so without
 	// encryption and authentication.
 	Insecure bool
@@ -70,23 +74,26 @@ type Config struct {
 
 // A worker is the process: what outlives sessions and generations.
 type worker struct {
-	id        ergoflow.WorkerID
-	trust     *trust.Credentials // nil: plain text
-	trustDir  string             // where they are kept
-	natsFiles string             // Config.NATSFiles
-	secret    uint64             // by which the coordinator recognises it after a lost session
-	address   string             // where peers reach rings and state
-	backend   *backend.Backend
-	simulator simulate.Simulator
-	rings     *allreduce.Server
-	uploads   *uploader
-	drain     <-chan struct{}
-	log       *slog.Logger
-	refusals  *rate.Limiter           // bounds how many refused streams are reported
-	current   atomic.Pointer[session] // nil between sessions
+	id         ergoflow.WorkerID
+	trust      *trust.Credentials // nil: plain text
+	trustDir   string             // where they are kept
+	natsFiles  string             // Config.NATSFiles
+	cacheDir   string             // Config.Cache
+	cacheBytes int64              // Config.CacheBytes
+	secret     uint64             // by which the coordinator recognises it after a lost session
+	address    string             // where peers reach rings and state
+	backend    *backend.Backend
+	simulator  simulate.Simulator
+	rings      *allreduce.Server
+	uploads    *uploader
+	drain      <-chan struct{}
+	log        *slog.Logger
+	refusals   *rate.Limiter           // bounds how many refused streams are reported
+	current    atomic.Pointer[session] // nil between sessions
 
 	replica   atomic.Pointer[replica.Replica] // nil before the first Prepare
 	verified  replica.Verified
+	shards    *shards         // of the last order; used by the session's work alone
 	following *peer.Following // of the replica; used by the session's work alone
 
 	changeBatch func(*replica.Batch)
@@ -122,6 +129,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("listen for peers on %s: %w", c.Listen, err)
 	}
 	w := newWorker(c, compute, engine, gossip.Advertise(listener.Addr().String()))
+	defer w.closeShards()
 	defer w.drop()
 	defer w.watchDevice(ctx, c.Stuck)()
 	err = w.join(ctx, c, listener)
@@ -155,6 +163,8 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		trust:       c.Credentials,
 		trustDir:    c.CredentialsDir,
 		natsFiles:   c.NATSFiles,
+		cacheDir:    c.Cache,
+		cacheBytes:  c.CacheBytes,
 		secret:      rand.Uint64(),
 		address:     address,
 		backend:     compute,

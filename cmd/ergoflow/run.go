@@ -41,9 +41,13 @@ run stopped, and reuses shards that exist.`,
 			if err != nil {
 				return err
 			}
+			store, err := local.heldOut(ctx, e)
+			if err != nil {
+				return err
+			}
 			return evaluateAndReport(ctx, evaluation{
 				experiment: e, state: st,
-				store: filepath.Join(local.dir, "shards"), out: filepath.Join(local.dir, "report"),
+				store: store, out: filepath.Join(local.dir, "report"),
 				backend: local.backend, engine: local.engine, workers: local.workers, stages: result.Stages, json: asJSON,
 			})
 		},
@@ -52,6 +56,7 @@ run stopped, and reuses shards that exist.`,
 	choose.addReproducible(cmd)
 	addStart(cmd, &start)
 	local.add(cmd)
+	local.addStore(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the results as JSON (docs/formats.md)")
 	return cmd
 }

@@ -25,7 +25,7 @@ const namePrefix = "dns+"
 const drainGrace = 12 * time.Second
 
 func workerCommand() *cobra.Command {
-	var c worker.Config
+	c := worker.Config{CacheBytes: 64 << 30}
 	var join, token, drainWhen string
 	var threads int
 	var supervise bool
@@ -100,6 +100,8 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 	f.StringVar(&token, "token", "", "token of a secured cluster, for the first start; @FILE reads it from a file")
 	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the coordinator's --nats server asks for: ca.pem, user.creds, cert.pem and key.pem, each if needed")
 	f.StringVar(&c.CredentialsDir, "credentials", "", "directory of the worker's credentials (default: one for the address of --join in the user's configuration)")
+	f.StringVar(&c.Cache, "cache", "", "directory for copies of shards that come from nats:// or s3:// (default: one in the user's cache)")
+	f.Var((*byteSize)(&c.CacheBytes), "cache-size", "most that the copies may take, as in 20GiB")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks a free one")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks a free one")
 	f.StringVar(&c.Backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
