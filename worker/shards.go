@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/worker/peer"
 )
 
 // shards is where a worker maps shards, and makes them. They are in a directory that all
@@ -54,9 +57,20 @@ func (w *worker) shardsAt(ctx context.Context, location string) (*shards, error)
 		return nil, errors.Join(err, s.store.Close())
 	}
 	s.dir, s.depot = s.cache.Dir(), depot.New(s.store)
+	w.copies.Store(s.dir)
 	w.log.Info("shards are copied from a store", "store", s.store, "cache", s.dir.Root())
 	w.shards = s
 	return s, nil
+}
+
+// others are the other workers that the gossip knows, which may have copies of shards.
+func (w *worker) others() (others []message.Member) {
+	for _, m := range w.members.Load().Members() {
+		if m.Meta.Role == gossip.RoleWorker && m.Name != string(w.id) {
+			others = append(others, message.Member{ID: ergoflow.WorkerID(m.Name), DataAddress: m.Meta.DataAddress})
+		}
+	}
+	return others
 }
 
 // cache is the directory for copies.
@@ -73,6 +87,7 @@ func (w *worker) cache() (string, error) {
 
 // closeShards closes what shardsAt has opened. Mappings stay.
 func (w *worker) closeShards() {
+	w.copies.Store(nil)
 	if s := w.shards; s != nil && s.depot != nil {
 		if err := errors.Join(s.cache.Close(), s.store.Close()); err != nil {
 			w.log.Warn("cannot close the store", "error", err)
@@ -98,6 +113,12 @@ func (s *shards) fill(ctx context.Context, w *worker, plan ergoflow.Plan) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
+	others := peer.NewCopies(w.rings, w.others)
+	s.depot.AskFirst(others)
+	defer func() {
+		s.depot.AskFirst(nil)
+		_ = others.Close() // nothing is under way
+	}()
 	return s.persist(ctx, w, "cannot copy the shards from the store; trying again", func() (bool, error) {
 		err := s.cache.Fill(ctx, s.depot, plan.Dataset, all...)
 		return errors.Is(err, depot.ErrSmall) || errors.Is(err, shard.ErrCorrupt), err

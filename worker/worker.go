@@ -20,6 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/internal/trust"
@@ -93,8 +94,10 @@ type worker struct {
 
 	replica   atomic.Pointer[replica.Replica] // nil before the first Prepare
 	verified  replica.Verified
-	shards    *shards         // of the last order; used by the session's work alone
-	following *peer.Following // of the replica; used by the session's work alone
+	shards    *shards                       // of the last order; used by the session's work alone
+	copies    atomic.Pointer[shard.Dir]     // of shards; nil: none
+	members   atomic.Pointer[gossip.Gossip] // once it has joined
+	following *peer.Following               // of the replica; used by the session's work alone
 
 	changeBatch func(*replica.Batch)
 }
@@ -203,6 +206,7 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 		return err
 	}
 	defer members.Close()
+	w.members.Store(members)
 
 	options := w.rings.Options()
 	if w.trust != nil {
@@ -210,7 +214,7 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 	}
 	server := grpc.NewServer(options...)
 	w.rings.Register(server)
-	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load, Rings: w.rings})
+	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load, Rings: w.rings, Shards: w.copies.Load})
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.rings.Serve(server, listener, w.address) })

@@ -41,10 +41,15 @@ func TestStoreS3(t *testing.T) {
 	}
 	hosts.Isolated(t, func(t *testing.T) {
 		network := hosts.New(t)
-		endpoint, failures := poorS3(t)
+		endpoint, failures, reads := poorS3(t)
 		trainedWithoutDirectory(t, network, "s3://bucket/a%20prefix?endpoint="+url.QueryEscape(endpoint))
 		if failures.Load() < 10 {
 			t.Errorf("only %d requests failed", failures.Load())
+		}
+		// Without the others' caches each of four workers would read all but its own.
+		t.Logf("%d reads of %d shards", reads.Load(), tiny(t, 1, true).Data.Shards)
+		if most := tiny(t, 1, true).Data.Shards; int(reads.Load()) > most {
+			t.Errorf("%d reads of data, more than the %d shards", reads.Load(), most)
 		}
 	})
 }
@@ -85,8 +90,8 @@ func trainedWithoutDirectory(t *testing.T, network *hosts.Network, store string)
 }
 
 // poorS3 starts a server with a bucket. Hosts reach it by a proxy that refuses some requests,
-// and cuts others.
-func poorS3(t *testing.T) (endpoint string, failures *atomic.Int32) {
+// and cuts others. It counts these, and the reads of data that succeed.
+func poorS3(t *testing.T) (endpoint string, failures, reads *atomic.Int32) {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "hush")
@@ -125,7 +130,7 @@ func poorS3(t *testing.T) (endpoint string, failures *atomic.Int32) {
 		r.Out.Host = r.In.Host // it is signed
 	}}
 	var requests atomic.Int32
-	failures = new(atomic.Int32)
+	failures, reads = new(atomic.Int32), new(atomic.Int32)
 	front := &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch requests.Add(1) % 8 {
 		case 3:
@@ -135,10 +140,13 @@ func poorS3(t *testing.T) (endpoint string, failures *atomic.Int32) {
 			failures.Add(1)
 			panic(http.ErrAbortHandler)
 		default:
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".safetensors") {
+				reads.Add(1)
+			}
 			proxy.ServeHTTP(w, r)
 		}
 	})}
 	go front.Serve(listener)
 	t.Cleanup(func() { front.Close() })
-	return "http://" + listener.Addr().String(), failures
+	return "http://" + listener.Addr().String(), failures, reads
 }

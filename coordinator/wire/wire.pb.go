@@ -128,7 +128,7 @@ func (x Source_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Source_Kind.Descriptor instead.
 func (Source_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23, 0}
+	return file_wire_proto_rawDescGZIP(), []int{24, 0}
 }
 
 type ChangeRunRequest_Action int32
@@ -183,7 +183,7 @@ func (x ChangeRunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRunRequest_Action.Descriptor instead.
 func (ChangeRunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36, 0}
+	return file_wire_proto_rawDescGZIP(), []int{37, 0}
 }
 
 type ChangeScheduleRequest_Action int32
@@ -238,7 +238,75 @@ func (x ChangeScheduleRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeScheduleRequest_Action.Descriptor instead.
 func (ChangeScheduleRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42, 0}
+	return file_wire_proto_rawDescGZIP(), []int{43, 0}
+}
+
+type ShardRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dataset       string                 `protobuf:"bytes,1,opt,name=dataset,proto3" json:"dataset,omitempty"`
+	Shard         uint32                 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	Sha256        string                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the data, hexadecimal
+	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardRequest) Reset() {
+	*x = ShardRequest{}
+	mi := &file_wire_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardRequest) ProtoMessage() {}
+
+func (x *ShardRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardRequest.ProtoReflect.Descriptor instead.
+func (*ShardRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ShardRequest) GetDataset() string {
+	if x != nil {
+		return x.Dataset
+	}
+	return ""
+}
+
+func (x *ShardRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *ShardRequest) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *ShardRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
 }
 
 type Plan struct {
@@ -258,7 +326,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_wire_proto_msgTypes[0]
+	mi := &file_wire_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -270,7 +338,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[0]
+	mi := &file_wire_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -283,7 +351,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{0}
+	return file_wire_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Plan) GetRun() string {
@@ -372,7 +440,7 @@ type WorkerMessage struct {
 
 func (x *WorkerMessage) Reset() {
 	*x = WorkerMessage{}
-	mi := &file_wire_proto_msgTypes[1]
+	mi := &file_wire_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -384,7 +452,7 @@ func (x *WorkerMessage) String() string {
 func (*WorkerMessage) ProtoMessage() {}
 
 func (x *WorkerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[1]
+	mi := &file_wire_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -397,7 +465,7 @@ func (x *WorkerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerMessage.ProtoReflect.Descriptor instead.
 func (*WorkerMessage) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{1}
+	return file_wire_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *WorkerMessage) GetBody() isWorkerMessage_Body {
@@ -596,7 +664,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_wire_proto_msgTypes[2]
+	mi := &file_wire_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -608,7 +676,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[2]
+	mi := &file_wire_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -621,7 +689,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{2}
+	return file_wire_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Hello) GetId() string {
@@ -715,7 +783,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_wire_proto_msgTypes[3]
+	mi := &file_wire_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +795,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[3]
+	mi := &file_wire_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +808,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{3}
+	return file_wire_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Heartbeat) GetDoing() string {
@@ -789,7 +857,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_wire_proto_msgTypes[4]
+	mi := &file_wire_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +869,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[4]
+	mi := &file_wire_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +882,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{4}
+	return file_wire_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Prepared) GetRun() string {
@@ -845,7 +913,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_proto_msgTypes[5]
+	mi := &file_wire_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +925,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[5]
+	mi := &file_wire_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +938,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{5}
+	return file_wire_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Report) GetGeneration() uint64 {
@@ -918,7 +986,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +998,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +1011,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Ready) GetGeneration() uint64 {
@@ -967,7 +1035,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1047,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1060,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Progress) GetGeneration() uint64 {
@@ -1045,7 +1113,7 @@ type Timing struct {
 
 func (x *Timing) Reset() {
 	*x = Timing{}
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1125,7 @@ func (x *Timing) String() string {
 func (*Timing) ProtoMessage() {}
 
 func (x *Timing) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1138,7 @@ func (x *Timing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timing.ProtoReflect.Descriptor instead.
 func (*Timing) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Timing) GetData() float64 {
@@ -1129,7 +1197,7 @@ type Complaint struct {
 
 func (x *Complaint) Reset() {
 	*x = Complaint{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1209,7 @@ func (x *Complaint) String() string {
 func (*Complaint) ProtoMessage() {}
 
 func (x *Complaint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1222,7 @@ func (x *Complaint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Complaint.ProtoReflect.Descriptor instead.
 func (*Complaint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Complaint) GetGeneration() uint64 {
@@ -1201,7 +1269,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1281,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1294,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 // Failed: the worker cannot continue the run, for example because its graphs do not compile.
@@ -1240,7 +1308,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1320,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1333,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Failed) GetRun() string {
@@ -1293,7 +1361,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1373,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1386,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Refusal) GetFrom() string {
@@ -1346,7 +1414,7 @@ type LinkChecked struct {
 
 func (x *LinkChecked) Reset() {
 	*x = LinkChecked{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1426,7 @@ func (x *LinkChecked) String() string {
 func (*LinkChecked) ProtoMessage() {}
 
 func (x *LinkChecked) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1439,7 @@ func (x *LinkChecked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkChecked.ProtoReflect.Descriptor instead.
 func (*LinkChecked) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LinkChecked) GetPeer() string {
@@ -1414,7 +1482,7 @@ type CoordinatorMessage struct {
 
 func (x *CoordinatorMessage) Reset() {
 	*x = CoordinatorMessage{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1494,7 @@ func (x *CoordinatorMessage) String() string {
 func (*CoordinatorMessage) ProtoMessage() {}
 
 func (x *CoordinatorMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1507,7 @@ func (x *CoordinatorMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorMessage.ProtoReflect.Descriptor instead.
 func (*CoordinatorMessage) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CoordinatorMessage) GetBody() isCoordinatorMessage_Body {
@@ -1676,7 +1744,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +1756,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1769,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Welcome) GetPingInterval() float64 {
@@ -1742,7 +1810,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1822,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1835,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Refuse) GetReason() string {
@@ -1787,7 +1855,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1867,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1880,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Ping) GetHeard() uint64 {
@@ -1834,7 +1902,7 @@ type Generate struct {
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +1914,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +1927,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Generate) GetPlan() *Plan {
@@ -1896,7 +1964,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +1976,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +1989,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Prepare) GetPlan() *Plan {
@@ -1963,7 +2031,7 @@ type Form struct {
 
 func (x *Form) Reset() {
 	*x = Form{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1975,7 +2043,7 @@ func (x *Form) String() string {
 func (*Form) ProtoMessage() {}
 
 func (x *Form) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1988,7 +2056,7 @@ func (x *Form) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Form.ProtoReflect.Descriptor instead.
 func (*Form) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Form) GetGeneration() uint64 {
@@ -2016,7 +2084,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +2096,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +2109,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Member) GetId() string {
@@ -2081,7 +2149,7 @@ type Assign struct {
 
 func (x *Assign) Reset() {
 	*x = Assign{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +2161,7 @@ func (x *Assign) String() string {
 func (*Assign) ProtoMessage() {}
 
 func (x *Assign) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,7 +2174,7 @@ func (x *Assign) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assign.ProtoReflect.Descriptor instead.
 func (*Assign) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Assign) GetGeneration() uint64 {
@@ -2171,7 +2239,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2183,7 +2251,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2196,7 +2264,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Source) GetKind() Source_Kind {
@@ -2237,7 +2305,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2317,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2330,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Go) GetGeneration() uint64 {
@@ -2283,7 +2351,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2363,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2376,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Abort) GetGeneration() uint64 {
@@ -2335,7 +2403,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2415,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2428,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Finish) GetRun() string {
@@ -2381,7 +2449,7 @@ type Save struct {
 
 func (x *Save) Reset() {
 	*x = Save{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2461,7 @@ func (x *Save) String() string {
 func (*Save) ProtoMessage() {}
 
 func (x *Save) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2474,7 @@ func (x *Save) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Save.ProtoReflect.Descriptor instead.
 func (*Save) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Save) GetGeneration() uint64 {
@@ -2426,7 +2494,7 @@ type CheckLink struct {
 
 func (x *CheckLink) Reset() {
 	*x = CheckLink{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2506,7 @@ func (x *CheckLink) String() string {
 func (*CheckLink) ProtoMessage() {}
 
 func (x *CheckLink) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2519,7 @@ func (x *CheckLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckLink.ProtoReflect.Descriptor instead.
 func (*CheckLink) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CheckLink) GetPeer() *Member {
@@ -2471,7 +2539,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2551,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2564,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Leave) GetReason() string {
@@ -2517,7 +2585,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2529,7 +2597,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2542,7 +2610,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Transfer) GetReason() string {
@@ -2569,7 +2637,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2581,7 +2649,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2594,7 +2662,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SubmitRequest) GetPlan() *Plan {
@@ -2671,7 +2739,7 @@ type WorkerBounds struct {
 
 func (x *WorkerBounds) Reset() {
 	*x = WorkerBounds{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +2751,7 @@ func (x *WorkerBounds) String() string {
 func (*WorkerBounds) ProtoMessage() {}
 
 func (x *WorkerBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +2764,7 @@ func (x *WorkerBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerBounds.ProtoReflect.Descriptor instead.
 func (*WorkerBounds) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WorkerBounds) GetMin() uint32 {
@@ -2722,7 +2790,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +2802,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +2815,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SubmitReply) GetId() uint64 {
@@ -2767,7 +2835,7 @@ type RunsRequest struct {
 
 func (x *RunsRequest) Reset() {
 	*x = RunsRequest{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2847,7 @@ func (x *RunsRequest) String() string {
 func (*RunsRequest) ProtoMessage() {}
 
 func (x *RunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +2860,7 @@ func (x *RunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsRequest.ProtoReflect.Descriptor instead.
 func (*RunsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RunsRequest) GetId() uint64 {
@@ -2818,7 +2886,7 @@ type RunsReply struct {
 
 func (x *RunsReply) Reset() {
 	*x = RunsReply{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2898,7 @@ func (x *RunsReply) String() string {
 func (*RunsReply) ProtoMessage() {}
 
 func (x *RunsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +2911,7 @@ func (x *RunsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsReply.ProtoReflect.Descriptor instead.
 func (*RunsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RunsReply) GetJson() []byte {
@@ -2864,7 +2932,7 @@ type ChangeRunRequest struct {
 
 func (x *ChangeRunRequest) Reset() {
 	*x = ChangeRunRequest{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2876,7 +2944,7 @@ func (x *ChangeRunRequest) String() string {
 func (*ChangeRunRequest) ProtoMessage() {}
 
 func (x *ChangeRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2889,7 +2957,7 @@ func (x *ChangeRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRunRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRunRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChangeRunRequest) GetId() uint64 {
@@ -2921,7 +2989,7 @@ type ChangeRunReply struct {
 
 func (x *ChangeRunReply) Reset() {
 	*x = ChangeRunReply{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +3001,7 @@ func (x *ChangeRunReply) String() string {
 func (*ChangeRunReply) ProtoMessage() {}
 
 func (x *ChangeRunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3014,7 @@ func (x *ChangeRunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRunReply.ProtoReflect.Descriptor instead.
 func (*ChangeRunReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 type AddScheduleRequest struct {
@@ -2968,7 +3036,7 @@ type AddScheduleRequest struct {
 
 func (x *AddScheduleRequest) Reset() {
 	*x = AddScheduleRequest{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3048,7 @@ func (x *AddScheduleRequest) String() string {
 func (*AddScheduleRequest) ProtoMessage() {}
 
 func (x *AddScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3061,7 @@ func (x *AddScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddScheduleRequest.ProtoReflect.Descriptor instead.
 func (*AddScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AddScheduleRequest) GetName() string {
@@ -3081,7 +3149,7 @@ type AddScheduleReply struct {
 
 func (x *AddScheduleReply) Reset() {
 	*x = AddScheduleReply{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3093,7 +3161,7 @@ func (x *AddScheduleReply) String() string {
 func (*AddScheduleReply) ProtoMessage() {}
 
 func (x *AddScheduleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3106,7 +3174,7 @@ func (x *AddScheduleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddScheduleReply.ProtoReflect.Descriptor instead.
 func (*AddScheduleReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 type SchedulesRequest struct {
@@ -3119,7 +3187,7 @@ type SchedulesRequest struct {
 
 func (x *SchedulesRequest) Reset() {
 	*x = SchedulesRequest{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3131,7 +3199,7 @@ func (x *SchedulesRequest) String() string {
 func (*SchedulesRequest) ProtoMessage() {}
 
 func (x *SchedulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3144,7 +3212,7 @@ func (x *SchedulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulesRequest.ProtoReflect.Descriptor instead.
 func (*SchedulesRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SchedulesRequest) GetName() string {
@@ -3170,7 +3238,7 @@ type SchedulesReply struct {
 
 func (x *SchedulesReply) Reset() {
 	*x = SchedulesReply{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3182,7 +3250,7 @@ func (x *SchedulesReply) String() string {
 func (*SchedulesReply) ProtoMessage() {}
 
 func (x *SchedulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3195,7 +3263,7 @@ func (x *SchedulesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulesReply.ProtoReflect.Descriptor instead.
 func (*SchedulesReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SchedulesReply) GetJson() []byte {
@@ -3215,7 +3283,7 @@ type ChangeScheduleRequest struct {
 
 func (x *ChangeScheduleRequest) Reset() {
 	*x = ChangeScheduleRequest{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3295,7 @@ func (x *ChangeScheduleRequest) String() string {
 func (*ChangeScheduleRequest) ProtoMessage() {}
 
 func (x *ChangeScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3308,7 @@ func (x *ChangeScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeScheduleRequest.ProtoReflect.Descriptor instead.
 func (*ChangeScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ChangeScheduleRequest) GetName() string {
@@ -3266,7 +3334,7 @@ type ChangeScheduleReply struct {
 
 func (x *ChangeScheduleReply) Reset() {
 	*x = ChangeScheduleReply{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3346,7 @@ func (x *ChangeScheduleReply) String() string {
 func (*ChangeScheduleReply) ProtoMessage() {}
 
 func (x *ChangeScheduleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3359,7 @@ func (x *ChangeScheduleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeScheduleReply.ProtoReflect.Descriptor instead.
 func (*ChangeScheduleReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ChangeScheduleReply) GetId() uint64 {
@@ -3310,7 +3378,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3390,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3403,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StatusRequest) GetRun() string {
@@ -3354,7 +3422,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3366,7 +3434,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3379,7 +3447,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *StatusReply) GetJson() []byte {
@@ -3400,7 +3468,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3480,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3493,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *EventsRequest) GetStart() int64 {
@@ -3458,7 +3526,7 @@ type EventsReply struct {
 
 func (x *EventsReply) Reset() {
 	*x = EventsReply{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3470,7 +3538,7 @@ func (x *EventsReply) String() string {
 func (*EventsReply) ProtoMessage() {}
 
 func (x *EventsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +3551,7 @@ func (x *EventsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsReply.ProtoReflect.Descriptor instead.
 func (*EventsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *EventsReply) GetJson() []byte {
@@ -3506,7 +3574,7 @@ type CheckpointPart struct {
 
 func (x *CheckpointPart) Reset() {
 	*x = CheckpointPart{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3518,7 +3586,7 @@ func (x *CheckpointPart) String() string {
 func (*CheckpointPart) ProtoMessage() {}
 
 func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3531,7 +3599,7 @@ func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPart.ProtoReflect.Descriptor instead.
 func (*CheckpointPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CheckpointPart) GetPart() isCheckpointPart_Part {
@@ -3593,7 +3661,7 @@ type CheckpointHeader struct {
 
 func (x *CheckpointHeader) Reset() {
 	*x = CheckpointHeader{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3605,7 +3673,7 @@ func (x *CheckpointHeader) String() string {
 func (*CheckpointHeader) ProtoMessage() {}
 
 func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +3686,7 @@ func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointHeader.ProtoReflect.Descriptor instead.
 func (*CheckpointHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CheckpointHeader) GetRun() string {
@@ -3700,7 +3768,7 @@ type SaveReply struct {
 
 func (x *SaveReply) Reset() {
 	*x = SaveReply{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3712,7 +3780,7 @@ func (x *SaveReply) String() string {
 func (*SaveReply) ProtoMessage() {}
 
 func (x *SaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3725,7 +3793,7 @@ func (x *SaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveReply.ProtoReflect.Descriptor instead.
 func (*SaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SaveReply) GetId() string {
@@ -3746,7 +3814,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3758,7 +3826,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3771,7 +3839,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LoadRequest) GetRun() string {
@@ -3803,7 +3871,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +3883,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3828,7 +3896,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 type Chunk struct {
@@ -3840,7 +3908,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3920,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3933,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Chunk) GetData() []byte {
@@ -3886,7 +3954,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +3966,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +3979,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *StateRequest) GetRun() string {
@@ -3945,7 +4013,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3957,7 +4025,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3970,7 +4038,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{55}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReachRequest) GetDataAddress() string {
@@ -3996,7 +4064,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4076,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4089,7 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
 func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{56}
+	return file_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReachReply) GetPadding() []byte {
@@ -4040,7 +4108,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +4120,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +4133,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{57}
+	return file_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -4090,7 +4158,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4102,7 +4170,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4115,7 +4183,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{58}
+	return file_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -4184,7 +4252,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4196,7 +4264,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4209,7 +4277,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{59}
+	return file_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -4240,7 +4308,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4252,7 +4320,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4265,7 +4333,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{60}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -4314,7 +4382,7 @@ type AdmitRequest struct {
 
 func (x *AdmitRequest) Reset() {
 	*x = AdmitRequest{}
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4326,7 +4394,7 @@ func (x *AdmitRequest) String() string {
 func (*AdmitRequest) ProtoMessage() {}
 
 func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4339,7 +4407,7 @@ func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRequest.ProtoReflect.Descriptor instead.
 func (*AdmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{61}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *AdmitRequest) GetToken() string {
@@ -4372,7 +4440,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4452,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4465,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{62}
+	return file_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -4417,7 +4485,7 @@ type Certificates struct {
 
 func (x *Certificates) Reset() {
 	*x = Certificates{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4429,7 +4497,7 @@ func (x *Certificates) String() string {
 func (*Certificates) ProtoMessage() {}
 
 func (x *Certificates) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4442,7 +4510,7 @@ func (x *Certificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificates.ProtoReflect.Descriptor instead.
 func (*Certificates) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{63}
+	return file_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Certificates) GetCertificate() []byte {
@@ -4467,7 +4535,7 @@ type AuthoritiesRequest struct {
 
 func (x *AuthoritiesRequest) Reset() {
 	*x = AuthoritiesRequest{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4479,7 +4547,7 @@ func (x *AuthoritiesRequest) String() string {
 func (*AuthoritiesRequest) ProtoMessage() {}
 
 func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4492,7 +4560,7 @@ func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesRequest.ProtoReflect.Descriptor instead.
 func (*AuthoritiesRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{64}
+	return file_wire_proto_rawDescGZIP(), []int{65}
 }
 
 type AuthoritiesReply struct {
@@ -4504,7 +4572,7 @@ type AuthoritiesReply struct {
 
 func (x *AuthoritiesReply) Reset() {
 	*x = AuthoritiesReply{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4516,7 +4584,7 @@ func (x *AuthoritiesReply) String() string {
 func (*AuthoritiesReply) ProtoMessage() {}
 
 func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4529,7 +4597,7 @@ func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesReply.ProtoReflect.Descriptor instead.
 func (*AuthoritiesReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{65}
+	return file_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AuthoritiesReply) GetBundle() []byte {
@@ -4547,7 +4615,7 @@ type IntroduceRequest struct {
 
 func (x *IntroduceRequest) Reset() {
 	*x = IntroduceRequest{}
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4559,7 +4627,7 @@ func (x *IntroduceRequest) String() string {
 func (*IntroduceRequest) ProtoMessage() {}
 
 func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4572,7 +4640,7 @@ func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceRequest.ProtoReflect.Descriptor instead.
 func (*IntroduceRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{66}
+	return file_wire_proto_rawDescGZIP(), []int{67}
 }
 
 type IntroduceReply struct {
@@ -4586,7 +4654,7 @@ type IntroduceReply struct {
 
 func (x *IntroduceReply) Reset() {
 	*x = IntroduceReply{}
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4598,7 +4666,7 @@ func (x *IntroduceReply) String() string {
 func (*IntroduceReply) ProtoMessage() {}
 
 func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4611,7 +4679,7 @@ func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceReply.ProtoReflect.Descriptor instead.
 func (*IntroduceReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{67}
+	return file_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *IntroduceReply) GetControl() string {
@@ -4645,7 +4713,7 @@ type GossipKeysRequest struct {
 
 func (x *GossipKeysRequest) Reset() {
 	*x = GossipKeysRequest{}
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4657,7 +4725,7 @@ func (x *GossipKeysRequest) String() string {
 func (*GossipKeysRequest) ProtoMessage() {}
 
 func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4670,7 +4738,7 @@ func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysRequest.ProtoReflect.Descriptor instead.
 func (*GossipKeysRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{68}
+	return file_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GossipKeysRequest) GetWorker() string {
@@ -4697,7 +4765,7 @@ type GossipKeysReply struct {
 
 func (x *GossipKeysReply) Reset() {
 	*x = GossipKeysReply{}
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4709,7 +4777,7 @@ func (x *GossipKeysReply) String() string {
 func (*GossipKeysReply) ProtoMessage() {}
 
 func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4722,7 +4790,7 @@ func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysReply.ProtoReflect.Descriptor instead.
 func (*GossipKeysReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{69}
+	return file_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GossipKeysReply) GetVersion() uint64 {
@@ -4748,7 +4816,7 @@ type RotateGossipRequest struct {
 
 func (x *RotateGossipRequest) Reset() {
 	*x = RotateGossipRequest{}
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4760,7 +4828,7 @@ func (x *RotateGossipRequest) String() string {
 func (*RotateGossipRequest) ProtoMessage() {}
 
 func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4773,7 +4841,7 @@ func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipRequest.ProtoReflect.Descriptor instead.
 func (*RotateGossipRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{70}
+	return file_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RotateGossipRequest) GetBegin() bool {
@@ -4793,7 +4861,7 @@ type RotateGossipReply struct {
 
 func (x *RotateGossipReply) Reset() {
 	*x = RotateGossipReply{}
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4805,7 +4873,7 @@ func (x *RotateGossipReply) String() string {
 func (*RotateGossipReply) ProtoMessage() {}
 
 func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4818,7 +4886,7 @@ func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipReply.ProtoReflect.Descriptor instead.
 func (*RotateGossipReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{71}
+	return file_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *RotateGossipReply) GetPass() string {
@@ -4846,7 +4914,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4858,7 +4926,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4871,7 +4939,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{72}
+	return file_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4905,7 +4973,7 @@ type CreateTokenReply struct {
 
 func (x *CreateTokenReply) Reset() {
 	*x = CreateTokenReply{}
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4917,7 +4985,7 @@ func (x *CreateTokenReply) String() string {
 func (*CreateTokenReply) ProtoMessage() {}
 
 func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4930,7 +4998,7 @@ func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenReply.ProtoReflect.Descriptor instead.
 func (*CreateTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{73}
+	return file_wire_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CreateTokenReply) GetToken() string {
@@ -4955,7 +5023,7 @@ type TokensRequest struct {
 
 func (x *TokensRequest) Reset() {
 	*x = TokensRequest{}
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4967,7 +5035,7 @@ func (x *TokensRequest) String() string {
 func (*TokensRequest) ProtoMessage() {}
 
 func (x *TokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4980,7 +5048,7 @@ func (x *TokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensRequest.ProtoReflect.Descriptor instead.
 func (*TokensRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{74}
+	return file_wire_proto_rawDescGZIP(), []int{75}
 }
 
 type TokensReply struct {
@@ -4992,7 +5060,7 @@ type TokensReply struct {
 
 func (x *TokensReply) Reset() {
 	*x = TokensReply{}
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5004,7 +5072,7 @@ func (x *TokensReply) String() string {
 func (*TokensReply) ProtoMessage() {}
 
 func (x *TokensReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5017,7 +5085,7 @@ func (x *TokensReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensReply.ProtoReflect.Descriptor instead.
 func (*TokensReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{75}
+	return file_wire_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *TokensReply) GetJson() []byte {
@@ -5036,7 +5104,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_wire_proto_msgTypes[76]
+	mi := &file_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5048,7 +5116,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[76]
+	mi := &file_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5061,7 +5129,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{76}
+	return file_wire_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -5079,7 +5147,7 @@ type RevokeTokenReply struct {
 
 func (x *RevokeTokenReply) Reset() {
 	*x = RevokeTokenReply{}
-	mi := &file_wire_proto_msgTypes[77]
+	mi := &file_wire_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5091,7 +5159,7 @@ func (x *RevokeTokenReply) String() string {
 func (*RevokeTokenReply) ProtoMessage() {}
 
 func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[77]
+	mi := &file_wire_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5104,7 +5172,7 @@ func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenReply.ProtoReflect.Descriptor instead.
 func (*RevokeTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{77}
+	return file_wire_proto_rawDescGZIP(), []int{78}
 }
 
 var File_wire_proto protoreflect.FileDescriptor
@@ -5112,7 +5180,12 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\vergoflow.v1\"\xf1\x01\n" +
+	"wire.proto\x12\vergoflow.v1\"n\n" +
+	"\fShardRequest\x12\x18\n" +
+	"\adataset\x18\x01 \x01(\tR\adataset\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\rR\x05shard\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\"\xf1\x01\n" +
 	"\x04Plan\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1e\n" +
 	"\n" +
@@ -5496,11 +5569,12 @@ const file_wire_proto_rawDesc = "" +
 	"\fRotateGossip\x12 .ergoflow.v1.RotateGossipRequest\x1a\x1e.ergoflow.v1.RotateGossipReply2\x8e\x01\n" +
 	"\x04Join\x12=\n" +
 	"\x05Admit\x12\x19.ergoflow.v1.AdmitRequest\x1a\x19.ergoflow.v1.Certificates\x12G\n" +
-	"\tIntroduce\x12\x1d.ergoflow.v1.IntroduceRequest\x1a\x1b.ergoflow.v1.IntroduceReply2\xbe\x01\n" +
+	"\tIntroduce\x12\x1d.ergoflow.v1.IntroduceRequest\x1a\x1b.ergoflow.v1.IntroduceReply2\xf8\x01\n" +
 	"\x04Peer\x128\n" +
 	"\x05State\x12\x19.ergoflow.v1.StateRequest\x1a\x12.ergoflow.v1.Chunk0\x01\x12?\n" +
 	"\x06Follow\x12\x1a.ergoflow.v1.FollowRequest\x1a\x17.ergoflow.v1.FollowPart0\x01\x12;\n" +
-	"\x05Reach\x12\x19.ergoflow.v1.ReachRequest\x1a\x17.ergoflow.v1.ReachReplyB/Z-github.com/ergoflow/ergoflow/coordinator/wireb\x06proto3"
+	"\x05Reach\x12\x19.ergoflow.v1.ReachRequest\x1a\x17.ergoflow.v1.ReachReply\x128\n" +
+	"\x05Shard\x12\x19.ergoflow.v1.ShardRequest\x1a\x12.ergoflow.v1.Chunk0\x01B/Z-github.com/ergoflow/ergoflow/coordinator/wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -5515,187 +5589,190 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
 	(ChangeRunRequest_Action)(0),      // 2: ergoflow.v1.ChangeRunRequest.Action
 	(ChangeScheduleRequest_Action)(0), // 3: ergoflow.v1.ChangeScheduleRequest.Action
-	(*Plan)(nil),                      // 4: ergoflow.v1.Plan
-	(*WorkerMessage)(nil),             // 5: ergoflow.v1.WorkerMessage
-	(*Hello)(nil),                     // 6: ergoflow.v1.Hello
-	(*Heartbeat)(nil),                 // 7: ergoflow.v1.Heartbeat
-	(*Prepared)(nil),                  // 8: ergoflow.v1.Prepared
-	(*Report)(nil),                    // 9: ergoflow.v1.Report
-	(*Ready)(nil),                     // 10: ergoflow.v1.Ready
-	(*Progress)(nil),                  // 11: ergoflow.v1.Progress
-	(*Timing)(nil),                    // 12: ergoflow.v1.Timing
-	(*Complaint)(nil),                 // 13: ergoflow.v1.Complaint
-	(*Drain)(nil),                     // 14: ergoflow.v1.Drain
-	(*Failed)(nil),                    // 15: ergoflow.v1.Failed
-	(*Refusal)(nil),                   // 16: ergoflow.v1.Refusal
-	(*LinkChecked)(nil),               // 17: ergoflow.v1.LinkChecked
-	(*CoordinatorMessage)(nil),        // 18: ergoflow.v1.CoordinatorMessage
-	(*Welcome)(nil),                   // 19: ergoflow.v1.Welcome
-	(*Refuse)(nil),                    // 20: ergoflow.v1.Refuse
-	(*Ping)(nil),                      // 21: ergoflow.v1.Ping
-	(*Generate)(nil),                  // 22: ergoflow.v1.Generate
-	(*Prepare)(nil),                   // 23: ergoflow.v1.Prepare
-	(*Form)(nil),                      // 24: ergoflow.v1.Form
-	(*Member)(nil),                    // 25: ergoflow.v1.Member
-	(*Assign)(nil),                    // 26: ergoflow.v1.Assign
-	(*Source)(nil),                    // 27: ergoflow.v1.Source
-	(*Go)(nil),                        // 28: ergoflow.v1.Go
-	(*Abort)(nil),                     // 29: ergoflow.v1.Abort
-	(*Finish)(nil),                    // 30: ergoflow.v1.Finish
-	(*Save)(nil),                      // 31: ergoflow.v1.Save
-	(*CheckLink)(nil),                 // 32: ergoflow.v1.CheckLink
-	(*Leave)(nil),                     // 33: ergoflow.v1.Leave
-	(*Transfer)(nil),                  // 34: ergoflow.v1.Transfer
-	(*SubmitRequest)(nil),             // 35: ergoflow.v1.SubmitRequest
-	(*WorkerBounds)(nil),              // 36: ergoflow.v1.WorkerBounds
-	(*SubmitReply)(nil),               // 37: ergoflow.v1.SubmitReply
-	(*RunsRequest)(nil),               // 38: ergoflow.v1.RunsRequest
-	(*RunsReply)(nil),                 // 39: ergoflow.v1.RunsReply
-	(*ChangeRunRequest)(nil),          // 40: ergoflow.v1.ChangeRunRequest
-	(*ChangeRunReply)(nil),            // 41: ergoflow.v1.ChangeRunReply
-	(*AddScheduleRequest)(nil),        // 42: ergoflow.v1.AddScheduleRequest
-	(*AddScheduleReply)(nil),          // 43: ergoflow.v1.AddScheduleReply
-	(*SchedulesRequest)(nil),          // 44: ergoflow.v1.SchedulesRequest
-	(*SchedulesReply)(nil),            // 45: ergoflow.v1.SchedulesReply
-	(*ChangeScheduleRequest)(nil),     // 46: ergoflow.v1.ChangeScheduleRequest
-	(*ChangeScheduleReply)(nil),       // 47: ergoflow.v1.ChangeScheduleReply
-	(*StatusRequest)(nil),             // 48: ergoflow.v1.StatusRequest
-	(*StatusReply)(nil),               // 49: ergoflow.v1.StatusReply
-	(*EventsRequest)(nil),             // 50: ergoflow.v1.EventsRequest
-	(*EventsReply)(nil),               // 51: ergoflow.v1.EventsReply
-	(*CheckpointPart)(nil),            // 52: ergoflow.v1.CheckpointPart
-	(*CheckpointHeader)(nil),          // 53: ergoflow.v1.CheckpointHeader
-	(*SaveReply)(nil),                 // 54: ergoflow.v1.SaveReply
-	(*LoadRequest)(nil),               // 55: ergoflow.v1.LoadRequest
-	(*SnapshotRequest)(nil),           // 56: ergoflow.v1.SnapshotRequest
-	(*Chunk)(nil),                     // 57: ergoflow.v1.Chunk
-	(*StateRequest)(nil),              // 58: ergoflow.v1.StateRequest
-	(*ReachRequest)(nil),              // 59: ergoflow.v1.ReachRequest
-	(*ReachReply)(nil),                // 60: ergoflow.v1.ReachReply
-	(*FollowRequest)(nil),             // 61: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),                // 62: ergoflow.v1.FollowPart
-	(*FollowState)(nil),               // 63: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),              // 64: ergoflow.v1.FollowUpdate
-	(*AdmitRequest)(nil),              // 65: ergoflow.v1.AdmitRequest
-	(*RenewRequest)(nil),              // 66: ergoflow.v1.RenewRequest
-	(*Certificates)(nil),              // 67: ergoflow.v1.Certificates
-	(*AuthoritiesRequest)(nil),        // 68: ergoflow.v1.AuthoritiesRequest
-	(*AuthoritiesReply)(nil),          // 69: ergoflow.v1.AuthoritiesReply
-	(*IntroduceRequest)(nil),          // 70: ergoflow.v1.IntroduceRequest
-	(*IntroduceReply)(nil),            // 71: ergoflow.v1.IntroduceReply
-	(*GossipKeysRequest)(nil),         // 72: ergoflow.v1.GossipKeysRequest
-	(*GossipKeysReply)(nil),           // 73: ergoflow.v1.GossipKeysReply
-	(*RotateGossipRequest)(nil),       // 74: ergoflow.v1.RotateGossipRequest
-	(*RotateGossipReply)(nil),         // 75: ergoflow.v1.RotateGossipReply
-	(*CreateTokenRequest)(nil),        // 76: ergoflow.v1.CreateTokenRequest
-	(*CreateTokenReply)(nil),          // 77: ergoflow.v1.CreateTokenReply
-	(*TokensRequest)(nil),             // 78: ergoflow.v1.TokensRequest
-	(*TokensReply)(nil),               // 79: ergoflow.v1.TokensReply
-	(*RevokeTokenRequest)(nil),        // 80: ergoflow.v1.RevokeTokenRequest
-	(*RevokeTokenReply)(nil),          // 81: ergoflow.v1.RevokeTokenReply
+	(*ShardRequest)(nil),              // 4: ergoflow.v1.ShardRequest
+	(*Plan)(nil),                      // 5: ergoflow.v1.Plan
+	(*WorkerMessage)(nil),             // 6: ergoflow.v1.WorkerMessage
+	(*Hello)(nil),                     // 7: ergoflow.v1.Hello
+	(*Heartbeat)(nil),                 // 8: ergoflow.v1.Heartbeat
+	(*Prepared)(nil),                  // 9: ergoflow.v1.Prepared
+	(*Report)(nil),                    // 10: ergoflow.v1.Report
+	(*Ready)(nil),                     // 11: ergoflow.v1.Ready
+	(*Progress)(nil),                  // 12: ergoflow.v1.Progress
+	(*Timing)(nil),                    // 13: ergoflow.v1.Timing
+	(*Complaint)(nil),                 // 14: ergoflow.v1.Complaint
+	(*Drain)(nil),                     // 15: ergoflow.v1.Drain
+	(*Failed)(nil),                    // 16: ergoflow.v1.Failed
+	(*Refusal)(nil),                   // 17: ergoflow.v1.Refusal
+	(*LinkChecked)(nil),               // 18: ergoflow.v1.LinkChecked
+	(*CoordinatorMessage)(nil),        // 19: ergoflow.v1.CoordinatorMessage
+	(*Welcome)(nil),                   // 20: ergoflow.v1.Welcome
+	(*Refuse)(nil),                    // 21: ergoflow.v1.Refuse
+	(*Ping)(nil),                      // 22: ergoflow.v1.Ping
+	(*Generate)(nil),                  // 23: ergoflow.v1.Generate
+	(*Prepare)(nil),                   // 24: ergoflow.v1.Prepare
+	(*Form)(nil),                      // 25: ergoflow.v1.Form
+	(*Member)(nil),                    // 26: ergoflow.v1.Member
+	(*Assign)(nil),                    // 27: ergoflow.v1.Assign
+	(*Source)(nil),                    // 28: ergoflow.v1.Source
+	(*Go)(nil),                        // 29: ergoflow.v1.Go
+	(*Abort)(nil),                     // 30: ergoflow.v1.Abort
+	(*Finish)(nil),                    // 31: ergoflow.v1.Finish
+	(*Save)(nil),                      // 32: ergoflow.v1.Save
+	(*CheckLink)(nil),                 // 33: ergoflow.v1.CheckLink
+	(*Leave)(nil),                     // 34: ergoflow.v1.Leave
+	(*Transfer)(nil),                  // 35: ergoflow.v1.Transfer
+	(*SubmitRequest)(nil),             // 36: ergoflow.v1.SubmitRequest
+	(*WorkerBounds)(nil),              // 37: ergoflow.v1.WorkerBounds
+	(*SubmitReply)(nil),               // 38: ergoflow.v1.SubmitReply
+	(*RunsRequest)(nil),               // 39: ergoflow.v1.RunsRequest
+	(*RunsReply)(nil),                 // 40: ergoflow.v1.RunsReply
+	(*ChangeRunRequest)(nil),          // 41: ergoflow.v1.ChangeRunRequest
+	(*ChangeRunReply)(nil),            // 42: ergoflow.v1.ChangeRunReply
+	(*AddScheduleRequest)(nil),        // 43: ergoflow.v1.AddScheduleRequest
+	(*AddScheduleReply)(nil),          // 44: ergoflow.v1.AddScheduleReply
+	(*SchedulesRequest)(nil),          // 45: ergoflow.v1.SchedulesRequest
+	(*SchedulesReply)(nil),            // 46: ergoflow.v1.SchedulesReply
+	(*ChangeScheduleRequest)(nil),     // 47: ergoflow.v1.ChangeScheduleRequest
+	(*ChangeScheduleReply)(nil),       // 48: ergoflow.v1.ChangeScheduleReply
+	(*StatusRequest)(nil),             // 49: ergoflow.v1.StatusRequest
+	(*StatusReply)(nil),               // 50: ergoflow.v1.StatusReply
+	(*EventsRequest)(nil),             // 51: ergoflow.v1.EventsRequest
+	(*EventsReply)(nil),               // 52: ergoflow.v1.EventsReply
+	(*CheckpointPart)(nil),            // 53: ergoflow.v1.CheckpointPart
+	(*CheckpointHeader)(nil),          // 54: ergoflow.v1.CheckpointHeader
+	(*SaveReply)(nil),                 // 55: ergoflow.v1.SaveReply
+	(*LoadRequest)(nil),               // 56: ergoflow.v1.LoadRequest
+	(*SnapshotRequest)(nil),           // 57: ergoflow.v1.SnapshotRequest
+	(*Chunk)(nil),                     // 58: ergoflow.v1.Chunk
+	(*StateRequest)(nil),              // 59: ergoflow.v1.StateRequest
+	(*ReachRequest)(nil),              // 60: ergoflow.v1.ReachRequest
+	(*ReachReply)(nil),                // 61: ergoflow.v1.ReachReply
+	(*FollowRequest)(nil),             // 62: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),                // 63: ergoflow.v1.FollowPart
+	(*FollowState)(nil),               // 64: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),              // 65: ergoflow.v1.FollowUpdate
+	(*AdmitRequest)(nil),              // 66: ergoflow.v1.AdmitRequest
+	(*RenewRequest)(nil),              // 67: ergoflow.v1.RenewRequest
+	(*Certificates)(nil),              // 68: ergoflow.v1.Certificates
+	(*AuthoritiesRequest)(nil),        // 69: ergoflow.v1.AuthoritiesRequest
+	(*AuthoritiesReply)(nil),          // 70: ergoflow.v1.AuthoritiesReply
+	(*IntroduceRequest)(nil),          // 71: ergoflow.v1.IntroduceRequest
+	(*IntroduceReply)(nil),            // 72: ergoflow.v1.IntroduceReply
+	(*GossipKeysRequest)(nil),         // 73: ergoflow.v1.GossipKeysRequest
+	(*GossipKeysReply)(nil),           // 74: ergoflow.v1.GossipKeysReply
+	(*RotateGossipRequest)(nil),       // 75: ergoflow.v1.RotateGossipRequest
+	(*RotateGossipReply)(nil),         // 76: ergoflow.v1.RotateGossipReply
+	(*CreateTokenRequest)(nil),        // 77: ergoflow.v1.CreateTokenRequest
+	(*CreateTokenReply)(nil),          // 78: ergoflow.v1.CreateTokenReply
+	(*TokensRequest)(nil),             // 79: ergoflow.v1.TokensRequest
+	(*TokensReply)(nil),               // 80: ergoflow.v1.TokensReply
+	(*RevokeTokenRequest)(nil),        // 81: ergoflow.v1.RevokeTokenRequest
+	(*RevokeTokenReply)(nil),          // 82: ergoflow.v1.RevokeTokenReply
 }
 var file_wire_proto_depIdxs = []int32{
-	6,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
-	7,  // 1: ergoflow.v1.WorkerMessage.heartbeat:type_name -> ergoflow.v1.Heartbeat
-	8,  // 2: ergoflow.v1.WorkerMessage.prepared:type_name -> ergoflow.v1.Prepared
-	9,  // 3: ergoflow.v1.WorkerMessage.report:type_name -> ergoflow.v1.Report
-	10, // 4: ergoflow.v1.WorkerMessage.ready:type_name -> ergoflow.v1.Ready
-	11, // 5: ergoflow.v1.WorkerMessage.progress:type_name -> ergoflow.v1.Progress
-	13, // 6: ergoflow.v1.WorkerMessage.complaint:type_name -> ergoflow.v1.Complaint
-	14, // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
-	15, // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
-	16, // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
-	17, // 10: ergoflow.v1.WorkerMessage.link_checked:type_name -> ergoflow.v1.LinkChecked
-	12, // 11: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
-	19, // 12: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
-	20, // 13: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
-	21, // 14: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
-	22, // 15: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
-	23, // 16: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
-	24, // 17: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
-	26, // 18: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
-	28, // 19: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
-	29, // 20: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
-	30, // 21: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
-	33, // 22: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
-	31, // 23: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
-	32, // 24: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
-	34, // 25: ergoflow.v1.CoordinatorMessage.transfer:type_name -> ergoflow.v1.Transfer
-	4,  // 26: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
-	4,  // 27: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	25, // 28: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
-	25, // 29: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	27, // 30: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	7,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
+	8,  // 1: ergoflow.v1.WorkerMessage.heartbeat:type_name -> ergoflow.v1.Heartbeat
+	9,  // 2: ergoflow.v1.WorkerMessage.prepared:type_name -> ergoflow.v1.Prepared
+	10, // 3: ergoflow.v1.WorkerMessage.report:type_name -> ergoflow.v1.Report
+	11, // 4: ergoflow.v1.WorkerMessage.ready:type_name -> ergoflow.v1.Ready
+	12, // 5: ergoflow.v1.WorkerMessage.progress:type_name -> ergoflow.v1.Progress
+	14, // 6: ergoflow.v1.WorkerMessage.complaint:type_name -> ergoflow.v1.Complaint
+	15, // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
+	16, // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
+	17, // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
+	18, // 10: ergoflow.v1.WorkerMessage.link_checked:type_name -> ergoflow.v1.LinkChecked
+	13, // 11: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
+	20, // 12: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
+	21, // 13: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
+	22, // 14: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
+	23, // 15: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
+	24, // 16: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
+	25, // 17: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
+	27, // 18: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
+	29, // 19: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
+	30, // 20: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
+	31, // 21: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
+	34, // 22: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
+	32, // 23: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
+	33, // 24: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
+	35, // 25: ergoflow.v1.CoordinatorMessage.transfer:type_name -> ergoflow.v1.Transfer
+	5,  // 26: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
+	5,  // 27: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
+	26, // 28: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
+	26, // 29: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	28, // 30: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
 	1,  // 31: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	25, // 32: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	25, // 33: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
-	4,  // 34: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	26, // 32: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	26, // 33: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
+	5,  // 34: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
 	0,  // 35: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	36, // 36: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
+	37, // 36: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
 	2,  // 37: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
 	3,  // 38: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
-	53, // 39: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	63, // 40: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	64, // 41: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	73, // 42: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
-	5,  // 43: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	35, // 44: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	48, // 45: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	38, // 46: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
-	50, // 47: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
-	40, // 48: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
-	42, // 49: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
-	44, // 50: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
-	46, // 51: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
-	52, // 52: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	52, // 53: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
-	55, // 54: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	56, // 55: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	66, // 56: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
-	68, // 57: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
-	76, // 58: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
-	78, // 59: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
-	80, // 60: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
-	72, // 61: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
-	74, // 62: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
-	65, // 63: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
-	70, // 64: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
-	58, // 65: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	61, // 66: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	59, // 67: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	18, // 68: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	37, // 69: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	49, // 70: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	39, // 71: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	51, // 72: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
-	41, // 73: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	43, // 74: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	45, // 75: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	47, // 76: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	54, // 77: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	54, // 78: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	52, // 79: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	57, // 80: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	67, // 81: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
-	69, // 82: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
-	77, // 83: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
-	79, // 84: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
-	81, // 85: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
-	73, // 86: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
-	75, // 87: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
-	67, // 88: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
-	71, // 89: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
-	57, // 90: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	62, // 91: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	60, // 92: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	68, // [68:93] is the sub-list for method output_type
-	43, // [43:68] is the sub-list for method input_type
+	54, // 39: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	64, // 40: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	65, // 41: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	74, // 42: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
+	6,  // 43: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	36, // 44: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	49, // 45: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	39, // 46: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
+	51, // 47: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
+	41, // 48: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
+	43, // 49: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
+	45, // 50: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
+	47, // 51: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
+	53, // 52: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	53, // 53: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	56, // 54: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	57, // 55: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	67, // 56: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
+	69, // 57: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
+	77, // 58: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
+	79, // 59: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
+	81, // 60: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
+	73, // 61: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
+	75, // 62: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
+	66, // 63: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
+	71, // 64: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
+	59, // 65: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	62, // 66: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	60, // 67: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	4,  // 68: ergoflow.v1.Peer.Shard:input_type -> ergoflow.v1.ShardRequest
+	19, // 69: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	38, // 70: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	50, // 71: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	40, // 72: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	52, // 73: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
+	42, // 74: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	44, // 75: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	46, // 76: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	48, // 77: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	55, // 78: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	55, // 79: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	53, // 80: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	58, // 81: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	68, // 82: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
+	70, // 83: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
+	78, // 84: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
+	80, // 85: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
+	82, // 86: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
+	74, // 87: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
+	76, // 88: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
+	68, // 89: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
+	72, // 90: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
+	58, // 91: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	63, // 92: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	61, // 93: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	58, // 94: ergoflow.v1.Peer.Shard:output_type -> ergoflow.v1.Chunk
+	69, // [69:95] is the sub-list for method output_type
+	43, // [43:69] is the sub-list for method input_type
 	43, // [43:43] is the sub-list for extension type_name
 	43, // [43:43] is the sub-list for extension extendee
 	0,  // [0:43] is the sub-list for field type_name
@@ -5706,7 +5783,7 @@ func file_wire_proto_init() {
 	if File_wire_proto != nil {
 		return
 	}
-	file_wire_proto_msgTypes[1].OneofWrappers = []any{
+	file_wire_proto_msgTypes[2].OneofWrappers = []any{
 		(*WorkerMessage_Hello)(nil),
 		(*WorkerMessage_Heartbeat)(nil),
 		(*WorkerMessage_Prepared)(nil),
@@ -5719,7 +5796,7 @@ func file_wire_proto_init() {
 		(*WorkerMessage_Refusal)(nil),
 		(*WorkerMessage_LinkChecked)(nil),
 	}
-	file_wire_proto_msgTypes[14].OneofWrappers = []any{
+	file_wire_proto_msgTypes[15].OneofWrappers = []any{
 		(*CoordinatorMessage_Welcome)(nil),
 		(*CoordinatorMessage_Refuse)(nil),
 		(*CoordinatorMessage_Ping)(nil),
@@ -5735,11 +5812,11 @@ func file_wire_proto_init() {
 		(*CoordinatorMessage_CheckLink)(nil),
 		(*CoordinatorMessage_Transfer)(nil),
 	}
-	file_wire_proto_msgTypes[48].OneofWrappers = []any{
+	file_wire_proto_msgTypes[49].OneofWrappers = []any{
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[58].OneofWrappers = []any{
+	file_wire_proto_msgTypes[59].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
@@ -5750,7 +5827,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   78,
+			NumMessages:   79,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

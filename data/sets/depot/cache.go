@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,6 +117,8 @@ func (c *Cache) fetch(ctx context.Context, from *Depot, manifests [][]byte, byte
 		return nil
 	}
 	begin := time.Now()
+	// Workers that begin together fetch different shards first, and then have them for each other.
+	rand.Shuffle(len(manifests), func(i, j int) { manifests[i], manifests[j] = manifests[j], manifests[i] })
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(copies)
 	for _, content := range manifests {

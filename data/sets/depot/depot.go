@@ -30,7 +30,18 @@ import (
 type Depot struct {
 	store store.Store
 	slots chan struct{} // bounds the copies under way
+	peers Peers         // are asked before the store; nil: nobody is
 }
+
+// Peers are others that have copies of shards.
+type Peers interface {
+	// Read begins to read a shard's data from an offset on. What it reads may be wrong.
+	Read(ctx context.Context, m shard.Manifest, offset int64) (io.ReadCloser, error)
+}
+
+// AskFirst has copies come from peers where they have them, until it is called again. It is not
+// called while copies are under way.
+func (d *Depot) AskFirst(p Peers) { d.peers = p }
 
 const copies = 4 // of data, at a time
 

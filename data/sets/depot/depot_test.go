@@ -467,3 +467,50 @@ func TestDamagedCopy(t *testing.T) {
 		t.Errorf("left: %v, %v", names, err)
 	}
 }
+
+// asked is a peer that has a shard's data, as a store would give them.
+type asked struct {
+	*faulty
+	reads atomic.Int32
+}
+
+func (a *asked) Read(ctx context.Context, m shard.Manifest, offset int64) (io.ReadCloser, error) {
+	a.reads.Add(1)
+	return a.Get(ctx, dataKey(m), offset, m.Bytes-offset)
+}
+
+// Peers are asked first. Where they have nothing, break off or give wrong bytes, the store does.
+func TestPeersAreAskedFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		get  func(int32, io.ReadCloser) (io.ReadCloser, error) // of the peer
+		gets int32                                             // of data, from the store
+	}{
+		"whole":   {nil, 0},
+		"nothing": {func(int32, io.ReadCloser) (io.ReadCloser, error) { return nil, shard.ErrNotFound }, 1},
+		"cut":     {func(_ int32, r io.ReadCloser) (io.ReadCloser, error) { return cut(r, 1000), nil }, 1},
+		"short":   {func(_ int32, r io.ReadCloser) (io.ReadCloser, error) { return reading{io.LimitReader(r, 1000), r}, nil }, 1},
+		"too long": {func(_ int32, r io.ReadCloser) (io.ReadCloser, error) {
+			return reading{io.MultiReader(r, strings.NewReader("x")), r}, nil
+		}, 0},
+		"wrong bytes": {func(_ int32, r io.ReadCloser) (io.ReadCloser, error) {
+			b, err := io.ReadAll(r)
+			b[len(b)/2] ^= 1
+			return reading{bytes.NewReader(b), r}, err
+		}, 1},
+	} {
+		there := storetest.NewDir(t.TempDir())
+		s := &faulty{Store: there, get: func(_ int32, r io.ReadCloser) (io.ReadCloser, error) { return r, nil }}
+		d, all := uploaded(t, s, 1)
+		p := &asked{faulty: &faulty{Store: there, get: c.get}}
+		d.AskFirst(p)
+		to := cache(t, 1<<30)
+		if err := to.Fill(t.Context(), d, one, 0); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		same(t, to.Dir(), all)
+		if p.reads.Load() != 1 || s.gets.Load() != c.gets {
+			t.Errorf("%s: the peer was asked %d times, and the store %d times", name, p.reads.Load(), s.gets.Load())
+		}
+	}
+}

@@ -32,15 +32,18 @@ func (d *Depot) Download(ctx context.Context, to *shard.Dir, manifest []byte) er
 		return err
 	}
 	defer in.Close()
+	peers := d.peers
 	for n := 1; ; n++ {
-		if err := d.transfer(ctx, in); err != nil {
+		if err := d.transfer(ctx, in, peers); err != nil {
 			return err
 		}
 		err := in.Commit(ctx)
 		if err == nil || !errors.Is(err, shard.ErrCorrupt) {
 			return err
 		}
-		if n == wrong {
+		if peers != nil { // the wrong bytes may be theirs
+			peers, n = nil, 0
+		} else if n == wrong {
 			return fmt.Errorf("%s in %s: %w: %d copies of it were wrong; if it is damaged there, delete it, and the shard is made again", dataKey(in.Manifest()), d, err, n)
 		}
 		if err := in.Restart(); err != nil {
@@ -50,10 +53,14 @@ func (d *Depot) Download(ctx context.Context, to *shard.Dir, manifest []byte) er
 }
 
 // transfer copies what is missing of the data.
-func (d *Depot) transfer(ctx context.Context, in *shard.Incoming) error {
+func (d *Depot) transfer(ctx context.Context, in *shard.Incoming, peers Peers) error {
+	if peers != nil && d.copy(ctx, in, peers.Read) == nil && in.Have() == in.Manifest().Bytes {
+		return nil
+	}
+
 	for n := 1; in.Have() < in.Manifest().Bytes; n++ {
 		before := in.Have()
-		err := d.copy(ctx, in)
+		err := d.copy(ctx, in, d.read)
 		if err == nil {
 			continue
 		}
@@ -84,14 +91,18 @@ func (d *Depot) transfer(ctx context.Context, in *shard.Incoming) error {
 // pause is before another attempt, and twice as long at most.
 const pause = 200 * time.Millisecond
 
+// read reads from the store.
+func (d *Depot) read(ctx context.Context, m shard.Manifest, offset int64) (io.ReadCloser, error) {
+	return d.store.Get(ctx, dataKey(m), offset, m.Bytes-offset)
+}
+
 // copy copies until an error, or until nothing came for a while.
-func (d *Depot) copy(ctx context.Context, in *shard.Incoming) error {
+func (*Depot) copy(ctx context.Context, in *shard.Incoming, read func(context.Context, shard.Manifest, int64) (io.ReadCloser, error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := time.AfterFunc(silence, func() { cancel(fmt.Errorf("nothing came for %v", silence)) })
 	defer watch.Stop()
-	m := in.Manifest()
-	r, err := d.store.Get(ctx, dataKey(m), in.Have(), m.Bytes-in.Have())
+	r, err := read(ctx, in.Manifest(), in.Have())
 	if err != nil {
 		return err
 	}
