@@ -66,7 +66,7 @@ func parse(text string) (Location, error) {
 		return Location{}, ErrLocation
 	}
 	scheme, _, isURL := strings.Cut(text, "://")
-	if !isURL {
+	if !isURL || strings.Contains(scheme, "/") {
 		return Location{Scheme: File, Dir: text}, nil
 	}
 	if !slices.Contains([]string{File, NATS, S3}, scheme) {

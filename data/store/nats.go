@@ -459,9 +459,9 @@ func (s *stream) Delete(ctx context.Context, key string) error {
 	return s.purge(ctx, s.prefix+".chunk."+d.ID+".*")
 }
 
-// Sweep removes chunks that no record names. It looks at the chunks first: what commits
-// meanwhile is in the records.
-func (s *stream) Sweep(ctx context.Context, before time.Time) (puts int, err error) {
+// Sweep removes chunks that no record names, of whatever key: the stream has nothing else. It
+// looks at the chunks first: what commits meanwhile is in the records.
+func (s *stream) Sweep(ctx context.Context, _ string, before time.Time) (puts int, err error) {
 	chunks, err := s.subjects(ctx, s.prefix+".chunk.*.*")
 	if err != nil {
 		return 0, err

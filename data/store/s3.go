@@ -31,6 +31,7 @@ type bucket struct {
 	credentials *credentials.Credentials
 	at          Location
 	slots       chan struct{} // bounds the requests under way
+	idle        func()        // ends connections that are not in use
 }
 
 // openS3 finds credentials in the environment, the shared file or the machine's instance, in
@@ -50,7 +51,7 @@ func openS3(l Location) (*bucket, error) {
 			return nil, fmt.Errorf("%s: %w", l, err)
 		}
 	}
-	b := &bucket{at: l, slots: make(chan struct{}, transfers)}
+	b := &bucket{at: l, slots: make(chan struct{}, transfers), idle: transport.CloseIdleConnections}
 	b.credentials = credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{},
 		&credentials.FileAWSCredentials{},
@@ -92,7 +93,10 @@ func readCA(file string) (*x509.CertPool, error) {
 
 func (b *bucket) String() string { return b.at.Public() }
 
-func (b *bucket) Close() error { return nil }
+func (b *bucket) Close() error {
+	b.idle()
+	return nil
+}
 
 // name is the name in the bucket of a key.
 func (b *bucket) name(key string) string {
@@ -368,11 +372,14 @@ func (b *bucket) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-func (b *bucket) Sweep(ctx context.Context, before time.Time) (puts int, err error) {
+func (b *bucket) Sweep(ctx context.Context, prefix string, before time.Time) (puts int, err error) {
+	if err := checkPrefix(prefix); err != nil {
+		return 0, err
+	}
 	err = b.ask(ctx, "*", func() error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		for u := range b.core.ListIncompleteUploads(ctx, b.at.Bucket, b.name(""), true) {
+		for u := range b.core.ListIncompleteUploads(ctx, b.at.Bucket, b.name(prefix), true) {
 			if u.Err != nil {
 				return u.Err
 			}

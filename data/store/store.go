@@ -37,8 +37,9 @@ type Store interface {
 	// Delete removes an object; one that is not there is no error.
 	Delete(ctx context.Context, key string) error
 	// Sweep removes what puts left that began before a time and were interrupted, and returns
-	// how many they were. No reader sees any of it.
-	Sweep(ctx context.Context, before time.Time) (puts int, err error)
+	// how many they were. No reader sees any of it. In a bucket that others use, too, it is of
+	// keys that begin with prefix.
+	Sweep(ctx context.Context, prefix string, before time.Time) (puts int, err error)
 	// String names the store to people, without secrets.
 	String() string
 	// Close ends its connections.

@@ -12,7 +12,7 @@ func TestDir(t *testing.T) { storetest.Conform(t, storetest.NewDir(t.TempDir()))
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{ // what String gives of it; empty: the same
-		"shards": "", "/srv/shards": "", "file:///srv/a%20b": "/srv/a b", "file://localhost/srv": "/srv",
+		"shards": "", "/srv/shards": "", "file:///srv/a%20b": "/srv/a b", "file://localhost/srv": "/srv", "file:///://": "/://", "a/b://c": "",
 		"nats://shards": "", "nats://shards?replicas=3": "", "nats://shards/?replicas=1": "nats://shards",
 		"nats://s?server=nats%3A%2F%2F10.0.0.1%3A4222": "",
 		"s3://bucket":                        "",

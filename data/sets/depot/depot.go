@@ -17,9 +17,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -79,25 +79,33 @@ func dataKey(m shard.Manifest) string {
 
 // entry is what a store has of a shard.
 type entry struct {
+	dataset  string
+	number   int
 	manifest bool
 	data     []store.Object
 }
 
+// ours are the keys of shards: the shard's, which folder and number make, and a suffix. A bucket
+// may have other objects.
+var ours = regexp.MustCompile(`^(shards/([0-9a-f]{16,64})/shard-([0-9]{5}))(\.json|\.[0-9a-f]{64}\.safetensors)$`)
+
 // entries are what a listing has of each shard, by the key without suffixes.
 func entries(list []store.Object) map[string]*entry {
 	all := make(map[string]*entry)
-	of := func(name string) *entry {
-		if all[name] == nil {
-			all[name] = &entry{}
-		}
-		return all[name]
-	}
 	for _, o := range list {
-		if name, ok := strings.CutSuffix(o.Key, manifestSuffix); ok {
-			of(name).manifest = true
-		} else if name, ok := strings.CutSuffix(o.Key, dataSuffix); ok {
-			name, _, _ = strings.Cut(name, ".")
-			e := of(name)
+		parts := ours.FindStringSubmatch(o.Key)
+		if parts == nil {
+			continue
+		}
+		e := all[parts[1]]
+		if e == nil {
+			number, _ := strconv.Atoi(parts[3]) // five digits
+			e = &entry{dataset: parts[2], number: number}
+			all[parts[1]] = e
+		}
+		if parts[4] == manifestSuffix {
+			e.manifest = true
+		} else {
 			e.data = append(e.data, o)
 		}
 	}
@@ -231,7 +239,7 @@ func (d *Depot) putData(ctx context.Context, m shard.Manifest, data io.ReaderAt)
 // Sweep removes what interrupted writers left before a time: data that no manifest names, and
 // puts that did not end. It returns their number.
 func (d *Depot) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
-	removed, err = d.store.Sweep(ctx, before)
+	removed, err = d.store.Sweep(ctx, root, before)
 	if err != nil {
 		return removed, err
 	}
@@ -239,19 +247,14 @@ func (d *Depot) Sweep(ctx context.Context, before time.Time) (removed int, err e
 	if err != nil {
 		return removed, err
 	}
-	for name, e := range entries(list) {
+	for _, e := range entries(list) {
 		old := slices.DeleteFunc(e.data, func(o store.Object) bool { return !o.Made.Before(before) })
 		if len(old) == 0 || e.manifest && len(e.data) == 1 {
 			continue // of a shard, or too new
 		}
 		named := ""
 		if e.manifest {
-			dataset, number, _ := strings.Cut(strings.TrimPrefix(name, root), "/shard-")
-			k, err := strconv.Atoi(number)
-			if err != nil {
-				continue
-			}
-			m, _, err := d.manifest(ctx, dataset, k)
+			m, _, err := d.manifest(ctx, e.dataset, e.number)
 			if err != nil {
 				continue // what it names is not known
 			}

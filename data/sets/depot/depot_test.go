@@ -341,11 +341,20 @@ func TestInterruptedUpload(t *testing.T) {
 	if got, err := d.Present(t.Context(), one, 9); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
+	others := []string{"shards/mine.safetensors", "shards/" + one + "/shard-1.x.safetensors", "data/x.safetensors", "shards/" + one + "/notes"}
+	for _, key := range others { // of somebody else
+		storetest.Put(t, s.Store, key, []byte(key))
+	}
 	if n, err := d.Sweep(t.Context(), time.Now().Add(-time.Hour)); err != nil || n != 0 {
 		t.Errorf("within the grace: %d, %v", n, err)
 	}
 	if n, err := d.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil || n != 1 {
 		t.Errorf("after the grace: %d, %v", n, err)
+	}
+	for _, key := range others {
+		if _, err := s.Stat(t.Context(), key); err != nil {
+			t.Errorf("the sweep took what is not ours: %v", err)
+		}
 	}
 	s.put = nil
 	if err := d.Upload(t.Context(), from, one, 0); err != nil {

@@ -305,10 +305,10 @@ func cancelled(t *testing.T, s store.Store) {
 		}
 		nothing(t, s, key)
 	}
-	if _, err := s.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil {
+	if _, err := s.Sweep(t.Context(), "cancelled/", time.Now().Add(time.Hour)); err != nil {
 		t.Error(err)
 	}
-	if puts, err := s.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil || puts != 0 {
+	if puts, err := s.Sweep(t.Context(), "", time.Now().Add(time.Hour)); err != nil || puts != 0 {
 		t.Errorf("after a sweep there are %d puts, %v", puts, err)
 	}
 	for _, o := range []string{"cancelled/1000", "ranges/a", "big/a"} {

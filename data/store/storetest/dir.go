@@ -148,8 +148,8 @@ func (d *Dir) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-// Sweep removes old temporary files.
-func (d *Dir) Sweep(_ context.Context, before time.Time) (puts int, err error) {
+// Sweep removes old temporary files, of whatever key.
+func (d *Dir) Sweep(_ context.Context, _ string, before time.Time) (puts int, err error) {
 	entries, err := os.ReadDir(d.root)
 	if err != nil {
 		return 0, err
