@@ -176,7 +176,7 @@ func placed(ctx context.Context, c retraining.Cluster, on clusterFlags, store st
 		return c, withHint(usagef("--store is missing"), "give the shard store of the cluster at %s, which its workers read", on.addr)
 	}
 	if c.Store, err = shards.Directory(c.Store); err != nil {
-		return c, withHint(usage(err), "a retraining looks into the store for imports and shards: give the cluster one that all machines see")
+		return c, usage(err)
 	}
 	return c, nil
 }
