@@ -31,7 +31,7 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne|StoreNATS|StoreS3
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
@@ -78,6 +78,17 @@ security: ## attack a secured cluster: certificates, tokens, roles, keys, a wire
 
 chaos: ## run clusters on hosts (network namespaces, root) under faults, cut and poor links; MINUTES=3 SEED=…
 	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^Test(Chaos|CutLinks|PoorLinks)$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(or $(SEED),0)
+
+# A server of S3 for tests. It needs a file system with extended attributes, as most are.
+VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
+
+bin/versitygw:
+	GOBIN=$(CURDIR)/bin GOFLAGS= $(GO) install $(VERSITYGW)
+
+.PHONY: stores
+stores: bin/versitygw ## test the stores of shards, with a real server of S3 and with hosts that share nothing (minutes)
+	$(GO) test -count=1 ./data/store/... -args -s3.server $(CURDIR)/bin/versitygw
+	$(GO) test -count=1 -v -run '^TestStore(NATS|S3)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw
 
 kills: ## kill each process of local runs in each phase; COUNT=200
 	$(GO) test -count=1 -v -timeout $$(($(COUNT) + 10))m -run '^TestKills$$' ./cmd/ergoflow -args -kills $(COUNT)

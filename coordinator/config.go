@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
+	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/tracing"
 )
@@ -26,7 +27,7 @@ type Config struct {
 	Listen    string // control service, host:port; default 127.0.0.1:0
 	Gossip    string // gossip, host:port; default 127.0.0.1:0
 	Join      string // where processes join, host:port; default port 0 on the host of Listen
-	Store     string // shard store's directory, as workers see it; default Dir/shards
+	Store     string // where shards are, as store.Parse has it: a directory that all workers see, nats:// or s3://; default Dir/shards
 	Jobs      string // embedded job queue, host:port; default port 0 on the host of Listen
 	HTTP      string // page and metrics, host:port; empty: none
 	NATS      string // URL of a job queue; default: an embedded one
@@ -68,7 +69,8 @@ type Config struct {
 	Flight *flight.Keeper
 	Asked  <-chan os.Signal
 
-	timing machine.Config // tests shorten it
+	timing   machine.Config // tests shorten it
+	location store.Location // of Store
 }
 
 // FlightPath is the directory of the flight recorders' dumps in a coordinator's.
@@ -98,9 +100,10 @@ func (c Config) validated() (Config, error) {
 		c.Flight = flight.NewKeeper(flight.Coordinator, FlightPath(dir), c.Log)
 	}
 	c.Store = cmp.Or(c.Store, filepath.Join(dir, "shards"))
-	if c.Store, err = filepath.Abs(c.Store); err != nil {
-		return c, fmt.Errorf("shard store %s: %w", c.Store, err)
+	if c.location, err = parseStore(c.Store, c.NATS == ""); err != nil {
+		return c, err
 	}
+	c.Store = c.location.String()
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return c, fmt.Errorf("control address: %w", err)

@@ -27,6 +27,7 @@
 //	checkpoints.db     see checkpoint
 //	nats/              of the job queue, which needs nothing in it after a restart
 //	shards/            the shard store, unless Config.Store says otherwise
+//	objects/           with a store in the embedded NATS server: its stream
 //
 // The coordinator.db has three buckets, whose values are JSON with a checksum.
 // "coordinator" has the keys "ledger" (machine.Ledger), "addresses" (Addresses) and "next"

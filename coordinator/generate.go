@@ -29,13 +29,9 @@ func (l *loop) scan(plan ergoflow.Plan) {
 			l.watch(ctx, plan)
 		}
 		result := machine.Scanned{Run: plan.Run}
-		for k := range plan.Shards + 1 {
-			if ctx.Err() != nil {
-				return
-			}
-			if l.store.Has(plan.Dataset, k) {
-				result.Present = append(result.Present, k)
-			}
+		var err error
+		if result.Present, err = l.presentShards(ctx, plan.Dataset, plan.Shards+1); err != nil {
+			return
 		}
 		info, ok := l.newest(plan.Run)
 		result.HasCheckpoint, result.Checkpoint = ok, info.Mark()
@@ -99,13 +95,17 @@ func (l *loop) watch(ctx context.Context, plan ergoflow.Plan) {
 	}
 	l.help(func(context.Context) {
 		for r := range results {
-			l.result(plan, r)
+			l.result(ctx, plan, r)
 		}
 	})
 }
 
 // result reports a job's outcome to the machine.
-func (l *loop) result(plan ergoflow.Plan, r jobs.Result) {
+func (l *loop) result(ctx context.Context, plan ergoflow.Plan, r jobs.Result) {
+	has, err := false, error(nil)
+	if r.Error == "" {
+		has, err = l.store.Has(ctx, plan.Dataset, r.Shard)
+	}
 	switch {
 	case r.Dead:
 		l.tallies.add(func(sum *tally) { sum.jobsDead++ })
@@ -113,11 +113,13 @@ func (l *loop) result(plan ergoflow.Plan, r jobs.Result) {
 	case r.Error != "":
 		l.tallies.add(func(sum *tally) { sum.jobsAgain++ })
 		l.about(journal.Data).Warn("a job failed; the queue hands it out again", "shard", r.Shard, "worker", r.Worker, "attempt", r.Attempt, "error", r.Error)
-	case l.store.Has(plan.Dataset, r.Shard):
+	case has:
 		l.post(machine.Generated{Run: r.Run, Shard: r.Shard})
+	case err != nil:
+		l.post(machine.Unpublished{Run: r.Run, Shards: []int{r.Shard}, Reason: fmt.Sprintf("%s is done with shard %d, and the store does not answer: %v", r.Worker, r.Shard, err)})
 	default:
 		l.post(machine.Unpublished{Run: r.Run, Shards: []int{r.Shard}, Reason: fmt.Sprintf(
-			"%s is done with shard %d, which is not in the store %s: do all machines see the same directory?", r.Worker, r.Shard, l.store.Root())})
+			"%s is done with shard %d, which is not in %s: do all machines see the same directory?", r.Worker, r.Shard, l.store)})
 	}
 }
 

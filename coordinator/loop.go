@@ -18,7 +18,6 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/disk"
 	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/tracing"
@@ -36,7 +35,7 @@ type loop struct {
 	messages  *convert.Messages
 	ledger    *ledger
 	saved     *checkpoint.Store
-	store     *shard.Dir
+	store     shards
 	queue     *jobs.Queue
 	log       *slog.Logger // of the coordinator itself; about has others
 	events    *journal.Journal

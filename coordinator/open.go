@@ -17,19 +17,23 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/webserver"
 )
 
-// makeDirectories makes those of the coordinator and of the shard store where they are
-// missing, and checks that the store can be read.
+// makeDirectories makes those of the coordinator and of a shard store that is one where they
+// are missing, and checks that the store can be read.
 func makeDirectories(c Config) error {
 	if err := atomicfile.MakeDirs(c.Dir); err != nil {
 		return fmt.Errorf("coordinator's directory: %w", err)
 	}
-	err := atomicfile.MakeDirs(c.Store)
+	if c.location.Scheme != store.File {
+		return nil
+	}
+	err := atomicfile.MakeDirs(c.location.Dir)
 	if err == nil {
-		_, err = os.ReadDir(c.Store)
+		_, err = os.ReadDir(c.location.Dir)
 	}
 	if err != nil {
 		return fmt.Errorf("shard store: %w", err)
@@ -87,6 +91,8 @@ type services struct {
 	listener net.Listener // of the control service
 	queue    *jobs.Queue
 	natsURL  string
+	store    shards
+	location string       // of the store, for workers
 	nats     *jobs.Server // nil if it is another's
 	members  *gossip.Gossip
 	joins    net.Listener   // nil in plain text
@@ -119,6 +125,10 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 		return nil, err
 	}
 	closing.add(func() error { s.queue.Close(); return nil })
+	s.store, s.location, err = openStore(ctx, c, s.natsURL, jobs.Access{Credentials: security.credentials(), Files: c.NATSFiles}, closing)
+	if err != nil {
+		return nil, err
+	}
 	control := gossip.Advertise(s.listener.Addr().String())
 	gossiping := func(encrypting ...keys.Key) func(bind string) (*gossip.Gossip, error) {
 		return func(bind string) (*gossip.Gossip, error) {
@@ -189,8 +199,12 @@ func (s *services) openJobs(ctx context.Context, c Config, last Addresses, secur
 	if err := os.RemoveAll(dir); err != nil { // nothing in it is needed again
 		return err
 	}
+	var objects []string // subjects
+	if c.keepsObjects() {
+		dir, objects = filepath.Join(c.Dir, "objects"), store.WorkerSubjects(c.location.Bucket)
+	}
 	s.nats, err = reopen(hostOf(last.NATS), c.Jobs,
-		func(address string) (*jobs.Server, error) { return serve(dir, address, own) })
+		func(address string) (*jobs.Server, error) { return serve(dir, address, own, objects...) })
 	if err != nil {
 		return err
 	}

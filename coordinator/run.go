@@ -21,7 +21,6 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
@@ -93,10 +92,10 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 		fleet:    fleet.New(config, state.known),
 		runs:     state.runs,
 		models:   c.Models,
-		messages: &convert.Messages{NATS: services.natsURL, Store: c.Store, AcceptPlaintext: security.acceptsPlaintext()},
+		messages: &convert.Messages{NATS: services.natsURL, Store: services.location, AcceptPlaintext: security.acceptsPlaintext()},
 		ledger:   state.ledger,
 		saved:    state.checkpoints,
-		store:    shard.NewDir(c.Store),
+		store:    services.store,
 		queue:    services.queue,
 		events:   journal.New(time.Now()),
 		base:     c.Log,
@@ -154,6 +153,7 @@ func serve(ctx context.Context, c Config, l *loop, services *services) error {
 		group.Go(func() error { return joins.Serve(services.joins) })
 		group.Go(func() error { l.keepSecure(looping, services.nats); return nil })
 	}
+	group.Go(func() error { l.sweepStore(looping); return nil })
 	if services.http != nil {
 		group.Go(func() error { return l.serveHTTP(looping, c, services.http) })
 	}

@@ -47,12 +47,18 @@ type harness struct {
 
 func startHarness(t *testing.T) *harness {
 	t.Helper()
+	return startHarnessOn(t, "")
+}
+
+// startHarnessOn starts one whose shards are in a store.
+func startHarnessOn(t *testing.T, store string) *harness {
+	t.Helper()
 	h := &harness{t: t, dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan coordinator.Addresses, 1), make(chan error, 1)
 	go func() {
 		ended <- coordinator.Run(ctx, coordinator.Config{
-			Dir: h.dir, Log: slog.New(slog.DiscardHandler),
+			Dir: h.dir, Store: store, Log: slog.New(slog.DiscardHandler),
 			Ready: func(a coordinator.Addresses) { ready <- a },
 		})
 	}()
@@ -93,16 +99,23 @@ func (h *harness) changedBatches(change func(*replica.Batch)) (leave, kill func(
 // listening starts a worker that listens for its peers at an address.
 func (h *harness) listening(address string, change func(*replica.Batch)) (leave, kill func()) {
 	h.t.Helper()
+	return h.configured(func(c *Config) { c.Listen, c.changeBatch = address, change })
+}
+
+// configured starts a worker with another configuration.
+func (h *harness) configured(change func(*Config)) (leave, kill func()) {
+	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	drain := make(chan struct{})
 	ended := make(chan error, 1)
-	flights := h.t.TempDir()
+	c := Config{
+		Join: []string{h.addresses.Gossip}, Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0",
+		Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain,
+		Flight: flight.NewKeeper(flight.Worker, h.t.TempDir(), slog.New(slog.DiscardHandler)),
+	}
+	change(&c)
 	go func() {
-		ended <- Run(ctx, Config{
-			Join: []string{h.addresses.Gossip}, Gossip: "127.0.0.1:0", Listen: address,
-			Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain, changeBatch: change,
-			Flight: flight.NewKeeper(flight.Worker, flights, slog.New(slog.DiscardHandler)),
-		})
+		ended <- Run(ctx, c)
 	}()
 	over := false
 	end := func(f func()) func() {

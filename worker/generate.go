@@ -27,9 +27,12 @@ func (w *worker) generate(ctx context.Context, order message.Generate, waits fun
 		return err
 	}
 	defer queue.Close()
-	store := shard.NewDir(order.Store)
+	in, err := w.shardsAt(ctx, order.Store)
+	if err != nil {
+		return err
+	}
 	for {
-		err := w.makeShards(ctx, queue, order, store)
+		err := w.makeShards(ctx, queue, order, in, waits)
 		full, ok := errors.AsType[*disk.FullError](err)
 		if !ok {
 			return err
@@ -45,14 +48,14 @@ func (w *worker) generate(ctx context.Context, order message.Generate, waits fun
 
 // makeShards pulls jobs and makes shards until ctx ends or the disk is full. Then the job
 // goes to another worker, whose disk may have room.
-func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order message.Generate, store *shard.Dir) error {
+func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order message.Generate, in *shards, waits func(what string)) error {
 	return queue.Work(ctx, order.Plan.Run, string(w.id), func(ctx context.Context, job jobs.Job) error {
 		var dataset data.Dataset
 		if err := json.Unmarshal(job.Dataset, &dataset); err != nil {
 			return fmt.Errorf("job for shard %d: %w", job.Shard, err)
 		}
 		begin := time.Now()
-		err := data.Generate(ctx, dataset, job.Shard, store, w.simulator, nil)
+		err := w.makeShard(ctx, dataset, job.Shard, in, waits)
 		ended := func(outcome jobOutcome) {
 			w.meter.count(func(c *counts) { c.jobs[outcome]++ })
 			w.traceJob(order.Plan.Run, job.Shard, begin, outcome, err)
@@ -66,7 +69,7 @@ func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order messag
 			w.log.Warn("shard not made", "shard", job.Shard, "error", err)
 			if disk.Full(err) {
 				ended(jobPostponed)
-				return jobs.Postpone(fmt.Errorf("shard %d: %w", job.Shard, full(err, store)))
+				return jobs.Postpone(fmt.Errorf("shard %d: %w", job.Shard, full(err, in.dir)))
 			}
 			ended(jobFailed)
 			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) || errors.Is(err, shard.ErrLink) || errors.Is(err, data.ErrImports) { // would fail on every worker
@@ -78,6 +81,22 @@ func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order messag
 		w.log.Info("shard made", "shard", job.Shard, "simulator", w.simulator, "seconds", time.Since(begin).Seconds())
 		return nil
 	})
+}
+
+// makeShard makes a shard, unless the store has it.
+func (w *worker) makeShard(ctx context.Context, d data.Dataset, k int, in *shards, waits func(what string)) error {
+	if in.depot != nil {
+		if len(d.Imports) > 0 {
+			return fmt.Errorf("%w: imported functions are in a directory, and the shards of this cluster are in %s", data.ErrImports, in.depot)
+		}
+		if has, err := in.depot.Has(ctx, d.Hash(), k); has || err != nil {
+			return err
+		}
+	}
+	if err := data.Generate(ctx, d, k, in.dir, w.simulator, nil); err != nil {
+		return err
+	}
+	return in.upload(ctx, w, d.Hash(), k, waits)
 }
 
 // full is the error of a full disk with what is needed: where the file system cannot

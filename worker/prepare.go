@@ -5,7 +5,6 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/message"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/worker/peer"
 	"github.com/ergoflow/ergoflow/worker/replica"
 )
@@ -32,8 +31,15 @@ func (w *worker) prepare(ctx context.Context, order message.Prepare, onMark func
 }
 
 func (w *worker) openReplica(ctx context.Context, order message.Prepare) (*replica.Replica, error) {
+	in, err := w.shardsAt(ctx, order.Store)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.fill(ctx, w, order.Plan); err != nil {
+		return nil, err
+	}
 	return replica.Open(ctx, replica.Config{
-		Plan: order.Plan, Store: shard.NewDir(order.Store), Backend: w.backend, Verified: &w.verified, Log: w.log,
+		Plan: order.Plan, Store: in.dir, Backend: w.backend, Verified: &w.verified, Log: w.log,
 	})
 }
 

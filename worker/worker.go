@@ -21,6 +21,7 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/memory"
@@ -54,6 +55,10 @@ type Config struct {
 	// NATSFiles is a directory with what a NATS server asks for that is not the coordinator's,
 	// as jobs.Access; empty: it asks for nothing.
 	NATSFiles string
+	// Cache is a directory for copies of shards that come from a store, and CacheBytes the most
+	// that they may take.
+	Cache      string
+	CacheBytes int64
 	// Insecure allows addresses beyond loopback without credentials, and so without
 	// encryption and authentication.
 	Insecure bool
@@ -80,30 +85,35 @@ type Config struct {
 
 // A worker is the process: what outlives sessions and generations.
 type worker struct {
-	id        ergoflow.WorkerID
-	trust     *trust.Credentials // nil: plain text
-	trustDir  string             // where they are kept
-	natsFiles string             // Config.NATSFiles
-	secret    uint64             // by which the coordinator recognises it after a lost session
-	address   string             // where peers reach rings and state
-	backend   *backend.Backend
-	simulator simulate.Simulator
-	rings     *allreduce.Server
-	uploads   *uploader
-	drain     <-chan struct{}
-	log       *slog.Logger
-	refusals  *rate.Limiter // bounds how many refused streams are reported
-	meter     *meter
-	tracer    *tracing.Tracer
-	current   atomic.Pointer[session] // nil between sessions
-	flight    *flight.Keeper
-	dumps     chan dumpOrder
-	ring      atomic.Pointer[allreduce.Ring]      // of the rank; nil: there is none
-	members   atomic.Pointer[[]ergoflow.WorkerID] // of its generation, by rank
+	id         ergoflow.WorkerID
+	trust      *trust.Credentials // nil: plain text
+	trustDir   string             // where they are kept
+	natsFiles  string             // Config.NATSFiles
+	cacheDir   string             // Config.Cache
+	cacheBytes int64              // Config.CacheBytes
+	secret     uint64             // by which the coordinator recognises it after a lost session
+	address    string             // where peers reach rings and state
+	backend    *backend.Backend
+	simulator  simulate.Simulator
+	rings      *allreduce.Server
+	uploads    *uploader
+	drain      <-chan struct{}
+	log        *slog.Logger
+	refusals   *rate.Limiter // bounds how many refused streams are reported
+	meter      *meter
+	tracer     *tracing.Tracer
+	current    atomic.Pointer[session] // nil between sessions
+	flight     *flight.Keeper
+	dumps      chan dumpOrder
+	ring       atomic.Pointer[allreduce.Ring]      // of the rank; nil: there is none
+	members    atomic.Pointer[[]ergoflow.WorkerID] // of its generation, by rank
 
 	replica   atomic.Pointer[replica.Replica] // nil before the first Prepare
 	verified  replica.Verified
-	following *peer.Following // of the replica; used by the session's work alone
+	shards    *shards                       // of the last order; used by the session's work alone
+	copies    atomic.Pointer[shard.Dir]     // of shards; nil: none
+	gossip    atomic.Pointer[gossip.Gossip] // once it has joined
+	following *peer.Following               // of the replica; used by the session's work alone
 
 	changeBatch func(*replica.Batch)
 }
@@ -149,6 +159,7 @@ func Run(ctx context.Context, c Config) error {
 		w.log.Info("metrics", "address", watchers.Addr())
 	}
 	defer w.flight.Close()
+	defer w.closeShards()
 	defer w.drop()
 	defer w.watchDevice(ctx, c.Stuck)()
 	err = w.join(ctx, c, listener, watchers)
@@ -186,6 +197,8 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		trust:       c.Credentials,
 		trustDir:    c.CredentialsDir,
 		natsFiles:   c.NATSFiles,
+		cacheDir:    c.Cache,
+		cacheBytes:  c.CacheBytes,
 		secret:      rand.Uint64(),
 		address:     address,
 		backend:     compute,
@@ -232,6 +245,7 @@ func (w *worker) join(ctx context.Context, c Config, listener, watchers net.List
 		return err
 	}
 	defer members.Close()
+	w.gossip.Store(members)
 
 	options := w.rings.Options()
 	if w.trust != nil {
@@ -239,7 +253,7 @@ func (w *worker) join(ctx context.Context, c Config, listener, watchers net.List
 	}
 	server := grpc.NewServer(options...)
 	w.rings.Register(server)
-	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load, Rings: w.rings})
+	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load, Rings: w.rings, Shards: w.copies.Load})
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { w.keepFlight(ctx, c.Asked); return nil })

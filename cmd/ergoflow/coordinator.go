@@ -95,7 +95,7 @@ credentials in --dir.`,
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
 	f.StringVar(&c.HTTP, "http", "", "address of the page and of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")
 	f.StringVar(&models, "registry", "", "directory of the registry that the page shows, and in which it promotes and rolls back (default: none)")
-	f.StringVar(&c.Store, "store", "", "directory of the shard store, readable by every worker (default DIR/shards)")
+	f.StringVar(&c.Store, "store", "", "where shards are: a directory that every worker sees, nats://BUCKET[?replicas=N] or s3://BUCKET/PREFIX?endpoint=URL (default DIR/shards)")
 	f.StringVar(&c.Jobs, "jobs", "", "address of the embedded job queue (default: port 0 on the host of --listen)")
 	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")
 	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the server of --nats asks for: ca.pem, user.creds, cert.pem and key.pem, each if needed")

@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"github.com/ergoflow/ergoflow/internal/flight/explain"
@@ -68,6 +69,11 @@ var hints = []struct {
 	{backend.ErrNoGPU, backend.GPUHint + "; to compute without one, give --backend xla:cpu or go"},
 	{backend.ErrNoCgo, "use --backend go, or build with cgo; in a container, the image of target cpu (docs/deploy.md)"},
 	{backend.ErrPip, "on Debian: apt install python3 python3-pip"},
+	{store.ErrUnsafe, "take a server of S3 that refuses a put with `If-None-Match: *` of a key that is taken (docs/operations.md)"},
+	{store.ErrDenied, "give credentials that read, write, list and delete below the prefix: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws/credentials or a role"},
+	{store.ErrGone, "make the bucket, or name another"},
+	{store.ErrNoDirectory, "imports and retrainings need a store in a directory that all machines see (docs/operations.md)"},
+	{store.ErrLocation, "for example s3://shards/lab?endpoint=https://10.0.0.9:9000 (docs/operations.md)"},
 	{shard.ErrCorrupt, "delete the files of each shard named; `ergoflow run` or `generate` generates them again"},
 	{data.ErrImports, "import its file again with `ergoflow shards import`, or leave it out of data.imports"},
 	{imports.ErrCorrupt, "delete its two files in the store and import its file again with `ergoflow shards import`"},

@@ -12,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -23,6 +24,7 @@ const maxWorkers = 256
 // localFlags describe a cluster on this machine.
 type localFlags struct {
 	dir     string
+	store   string
 	workers int
 	backend string
 	engine  string
@@ -36,15 +38,22 @@ func (f *localFlags) add(cmd *cobra.Command) {
 	addSimulator(cmd, &f.engine)
 }
 
+func (f *localFlags) addStore(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.store, "store", "", "where shards are: a directory, nats://BUCKET or s3://BUCKET/PREFIX?endpoint=URL (default DIR/shards)")
+}
+
 // refuse refuses flags of workers where the command starts none.
 func (f *localFlags) refuse(cmd *cobra.Command) error {
-	for _, name := range []string{"backend", "engine", "workers"} {
+	for _, name := range []string{"backend", "engine", "store", "workers"} {
 		if !cmd.Flags().Changed(name) {
 			continue
 		}
 		hint := "give it to the workers"
 		if name == "workers" {
 			hint = "start as many with `ergoflow worker --join`"
+		}
+		if name == "store" {
+			hint = "give it to the coordinator"
 		}
 		return withHint(usagef("--%s is for --local", name), "%s", hint)
 	}
@@ -67,6 +76,11 @@ func (f *localFlags) check(e experiment.Experiment) error {
 			what = "groups of shards"
 		}
 		return usagef("%s has %d %s, too few for %d workers to share", e.Name, plan.Units(), what, f.workers)
+	}
+	if f.store != "" {
+		if _, err := store.Parse(f.store); err != nil {
+			return usage(err)
+		}
 	}
 	if err := knownNames(f.backend, f.engine); err != nil {
 		return err
@@ -115,6 +129,6 @@ func (f *localFlags) options(e experiment.Experiment) (conduct.Options, error) {
 	if e.Training.Reproducible {
 		threads = 1 // with other numbers of threads XLA rounds differently
 	}
-	return conduct.Options{Plan: plan, Local: &conduct.Local{Dir: f.dir, Workers: f.workers, HTTP: f.http,
-		Args: []string{"--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads)}}}, nil
+	return conduct.Options{Plan: plan, Local: &conduct.Local{Dir: f.dir, Store: f.store, Workers: f.workers, HTTP: f.http,
+		Args: []string{"--cache", f.cacheDir(), "--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads)}}}, nil
 }

@@ -250,3 +250,20 @@ diffusion: "a > 1.99 ? 0 : 1"
 		t.Errorf("the hint is another:\n%s", out)
 	}
 }
+
+// A store that cannot be is refused before anything starts, also where only a directory will do.
+func TestRefusedStores(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		code  int
+		words []string
+		args  []string
+	}{
+		{exitFailure, []string{"s4://x", "want a directory"}, []string{"coordinator", "--dir", dir, "--store", "s4://x"}},
+		{exitUsage, []string{"s4://x"}, []string{"run", "vn1d", "--preset", "smoke", "--dir", dir, "--store", "s4://x"}},
+		{exitUsage, []string{"bucket"}, []string{"shards", "import", dir, "--name", "lab", "--experiment", "vn1d", "--store", "s3://bucket"}},
+	} {
+		cmd, out := program(t.Context(), t, c.args...)
+		refused(t, cmd, out, c.code, c.words...)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	shards "github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/retraining"
@@ -173,6 +174,9 @@ func placed(ctx context.Context, c retraining.Cluster, on clusterFlags, store st
 	}
 	if c.Store == "" {
 		return c, withHint(usagef("--store is missing"), "give the shard store of the cluster at %s, which its workers read", on.addr)
+	}
+	if c.Store, err = shards.Directory(c.Store); err != nil {
+		return c, usage(err)
 	}
 	return c, nil
 }

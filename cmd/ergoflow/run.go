@@ -48,9 +48,13 @@ run stopped, and reuses shards that exist.`,
 			if err != nil {
 				return err
 			}
+			store, err := local.heldOut(ctx, e)
+			if err != nil {
+				return err
+			}
 			return evaluateAndReport(ctx, evaluation{
 				experiment: e, state: st,
-				store: filepath.Join(local.dir, "shards"), out: filepath.Join(local.dir, "report"),
+				store: store, out: filepath.Join(local.dir, "report"),
 				backend: local.backend, engine: local.engine, workers: local.workers, stages: result.Stages, json: asJSON,
 			})
 		},
@@ -60,6 +64,7 @@ run stopped, and reuses shards that exist.`,
 	addStart(cmd, &start)
 	local.add(cmd)
 	cmd.Flags().StringVar(&local.http, "http", "", "address on loopback of a page that shows the run (default: none)")
+	local.addStore(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the results as JSON (docs/formats.md)")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/imports"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/store"
 )
 
 // collected is the document of `shards import --json`.
@@ -87,15 +88,18 @@ func (f *importFlags) run(ctx context.Context, path string) error {
 	if root == "" {
 		root = filepath.Join(f.dir, "shards")
 	}
+	if root, err = store.Directory(root); err != nil {
+		return usage(err)
+	}
 	if _, err := os.Stat(path); err != nil {
 		return withHint(usage(err), "name a directory with .safetensors or .npy files, or one of them")
 	}
-	store := shard.NewDir(root)
-	result, err := imports.Collect(ctx, store, f.name, path, e.Data.ImportSpec(family))
+	into := shard.NewDir(root)
+	result, err := imports.Collect(ctx, into, f.name, path, e.Data.ImportSpec(family))
 	if err != nil {
 		return err
 	}
-	list, err := imports.List(store, f.name)
+	list, err := imports.List(into, f.name)
 	if err != nil {
 		return err
 	}

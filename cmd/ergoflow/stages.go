@@ -83,9 +83,11 @@ this machine and ends it after the stage.`,
 		addStart(cmd, &start)
 	}
 	local.add(cmd)
+	local.addStore(cmd)
 	cmd.Flags().Lookup("dir").Usage = "directory of a coordinator on this machine, or of the run with --local"
 	cmd.Flags().Lookup("workers").Usage = "number of worker processes, with --local"
 	cmd.Flags().Lookup("backend").Usage += ", with --local"
+	cmd.Flags().Lookup("store").Usage = "where shards are, with --local: a directory, nats://BUCKET or s3://BUCKET/PREFIX?endpoint=URL (default DIR/shards)"
 	cmd.Flags().Lookup("engine").Usage += ", with --local"
 	cmd.Flags().StringVar(&addr, "addr", "", "`HOST:PORT` of a running coordinator's control service")
 	addContext(cmd, &credentials)

@@ -26,7 +26,7 @@ const namePrefix = "dns+"
 const drainGrace = 12 * time.Second
 
 func workerCommand() *cobra.Command {
-	var c worker.Config
+	c := worker.Config{CacheBytes: 64 << 30}
 	var join, token, drainWhen, traces string
 	var threads int
 	var supervise bool
@@ -111,6 +111,8 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the coordinator's --nats server asks for: ca.pem, user.creds, cert.pem and key.pem, each if needed")
 	f.StringVar(&c.CredentialsDir, "credentials", "", "directory of the worker's credentials (default: one for the address of --join in the user's configuration)")
 	f.StringVar(&flightDir, "flight", "", "directory of the flight recorder's dumps that the coordinator has not taken (default: a temporary one)")
+	f.StringVar(&c.Cache, "cache", "", "directory for copies of shards that come from nats:// or s3:// (default: one in the user's cache)")
+	f.Var((*byteSize)(&c.CacheBytes), "cache-size", "most that the copies may take, as in 20GiB")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks a free one")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks a free one")
 	f.StringVar(&c.HTTP, "http", "", "address of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")

@@ -16,7 +16,7 @@ const tokenBytes = 16
 // machine does not know: the queue, the store and the token of each generation.
 type Messages struct {
 	NATS  string // URL of the job queue
-	Store string // directory of the shards
+	Store string // location of the shards
 	// AcceptPlaintext: the coordinator accepts workers without a certificate beside others.
 	AcceptPlaintext bool
 

@@ -45,4 +45,5 @@ var Roles = secure.Table{
 	Peer_State_FullMethodName:  {trust.Worker, trust.Plaintext},
 	Peer_Follow_FullMethodName: {trust.Worker, trust.Plaintext},
 	Peer_Reach_FullMethodName:  {trust.Worker, trust.Plaintext},
+	Peer_Shard_FullMethodName:  {trust.Worker, trust.Plaintext},
 }

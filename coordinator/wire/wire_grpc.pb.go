@@ -1118,6 +1118,7 @@ const (
 	Peer_State_FullMethodName  = "/ergoflow.v1.Peer/State"
 	Peer_Follow_FullMethodName = "/ergoflow.v1.Peer/Follow"
 	Peer_Reach_FullMethodName  = "/ergoflow.v1.Peer/Reach"
+	Peer_Shard_FullMethodName  = "/ergoflow.v1.Peer/Shard"
 )
 
 // PeerClient is the client API for Peer service.
@@ -1134,6 +1135,10 @@ type PeerClient interface {
 	// Reach has the worker connect to the data port of the worker that asks. It fails
 	// with FAILED_PRECONDITION where it cannot connect.
 	Reach(ctx context.Context, in *ReachRequest, opts ...grpc.CallOption) (*ReachReply, error)
+	// Shard returns the data of a shard from an offset on, out of the worker's cache. It fails
+	// with NOT_FOUND where the worker has no copy with that hash, and with RESOURCE_EXHAUSTED
+	// while others read from it.
+	Shard(ctx context.Context, in *ShardRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error)
 }
 
 type peerClient struct {
@@ -1192,6 +1197,25 @@ func (c *peerClient) Reach(ctx context.Context, in *ReachRequest, opts ...grpc.C
 	return out, nil
 }
 
+func (c *peerClient) Shard(ctx context.Context, in *ShardRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[2], Peer_Shard_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ShardRequest, Chunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_ShardClient = grpc.ServerStreamingClient[Chunk]
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -1206,6 +1230,10 @@ type PeerServer interface {
 	// Reach has the worker connect to the data port of the worker that asks. It fails
 	// with FAILED_PRECONDITION where it cannot connect.
 	Reach(context.Context, *ReachRequest) (*ReachReply, error)
+	// Shard returns the data of a shard from an offset on, out of the worker's cache. It fails
+	// with NOT_FOUND where the worker has no copy with that hash, and with RESOURCE_EXHAUSTED
+	// while others read from it.
+	Shard(*ShardRequest, grpc.ServerStreamingServer[Chunk]) error
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -1224,6 +1252,9 @@ func (UnimplementedPeerServer) Follow(*FollowRequest, grpc.ServerStreamingServer
 }
 func (UnimplementedPeerServer) Reach(context.Context, *ReachRequest) (*ReachReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Reach not implemented")
+}
+func (UnimplementedPeerServer) Shard(*ShardRequest, grpc.ServerStreamingServer[Chunk]) error {
+	return status.Error(codes.Unimplemented, "method Shard not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -1286,6 +1317,17 @@ func _Peer_Reach_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Shard_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ShardRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(PeerServer).Shard(m, &grpc.GenericServerStream[ShardRequest, Chunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_ShardServer = grpc.ServerStreamingServer[Chunk]
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1307,6 +1349,11 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Follow",
 			Handler:       _Peer_Follow_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Shard",
+			Handler:       _Peer_Shard_Handler,
 			ServerStreams: true,
 		},
 	},

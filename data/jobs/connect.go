@@ -79,6 +79,21 @@ func open(ctx context.Context, url string, a Access, o options) (*Queue, error) 
 }
 
 func connect(url string, a Access, o options, more ...nats.Option) (*Queue, error) {
+	conn, err := Dial(url, a, append([]nats.Option{nats.Timeout(o.timeout)}, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue{options: o, conn: conn}
+	if q.js, err = jetstream.New(conn); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("job queue at %s: %w", Public(url), err)
+	}
+	return q, nil
+}
+
+// Dial connects to the server of the jobs, for others who keep something there. The connection
+// is made again by itself until it is closed.
+func Dial(url string, a Access, more ...nats.Option) (*nats.Conn, error) {
 	proof, err := a.options(url)
 	if err != nil {
 		return nil, fmt.Errorf("job queue at %s: %w", Public(url), err)
@@ -86,7 +101,6 @@ func connect(url string, a Access, o options, more ...nats.Option) (*Queue, erro
 	var log connectionLog
 	conn, err := nats.Connect(url, append(append([]nats.Option{
 		nats.Name("ergoflow"),
-		nats.Timeout(o.timeout),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(200 * time.Millisecond),
 		nats.IgnoreAuthErrorAbort(), // it may have new files, or a new certificate, the next time
@@ -100,12 +114,7 @@ func connect(url string, a Access, o options, more ...nats.Option) (*Queue, erro
 	if err != nil {
 		return nil, fmt.Errorf("connect to the job queue at %s: %w", Public(url), err)
 	}
-	q := &Queue{options: o, conn: conn}
-	if q.js, err = jetstream.New(conn); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("job queue at %s: %w", Public(url), err)
-	}
-	return q, nil
+	return conn, nil
 }
 
 // options are what a connection to a server needs.

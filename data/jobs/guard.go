@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,8 @@ type guard struct {
 	config *tls.Config
 	nats   *server.Server
 	plain  bool // whether clients in plain text count as workers
+	// subjects are workerSubjects, and those of objects that the server keeps.
+	subjects []string
 
 	mu      sync.Mutex
 	workers *server.Account                // nil: not made yet
@@ -55,11 +58,12 @@ var workerSubjects = []string{
 	subject("done", "*", "*"), subject("failed", "*", "*"), subject("dead", "*", "*"), subject("returned", "*", "*"),
 }
 
-func newGuard(credentials *trust.Credentials, plain bool) *guard {
+func newGuard(credentials *trust.Credentials, plain bool, objects []string) *guard {
 	return &guard{
-		plain:  plain,
-		config: credentials.ServerConfig(trust.AllowRoles(trust.Coordinator, trust.Worker)),
-		shown:  make(map[uint64][]*x509.Certificate),
+		plain:    plain,
+		subjects: slices.Concat(workerSubjects, objects),
+		config:   credentials.ServerConfig(trust.AllowRoles(trust.Coordinator, trust.Worker)),
+		shown:    make(map[uint64][]*x509.Certificate),
 	}
 }
 
@@ -94,7 +98,7 @@ func (g *guard) start() error {
 		accounts = append(accounts, open)
 	}
 	main := g.nats.GlobalAccount()
-	for _, subject := range workerSubjects {
+	for _, subject := range g.subjects {
 		if err := main.AddServiceExport(subject, accounts); err != nil {
 			return fmt.Errorf("export %s: %w", subject, err)
 		}
@@ -121,7 +125,7 @@ func (g *guard) Check(c server.ClientAuthentication) bool {
 		c.RegisterUser(&server.User{
 			Username:    string(trust.Plaintext),
 			Account:     g.open,
-			Permissions: workerPermissions(nats.InboxPrefix),
+			Permissions: g.permissions(nats.InboxPrefix),
 		})
 		return true
 	}
@@ -144,7 +148,7 @@ func (g *guard) Check(c server.ClientAuthentication) bool {
 			return false // it tries again
 		}
 		user.Account = g.workers
-		user.Permissions = workerPermissions(inbox(id) + ".")
+		user.Permissions = g.permissions(inbox(id) + ".")
 	}
 	c.RegisterUser(user)
 	if len(g.shown) > 2*g.nats.NumClients() {
@@ -154,10 +158,10 @@ func (g *guard) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-// workerPermissions are those of a worker that hears answers on subjects with a prefix.
-func workerPermissions(inbox string) *server.Permissions {
+// permissions are those of a worker that hears answers on subjects with a prefix.
+func (g *guard) permissions(inbox string) *server.Permissions {
 	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: workerSubjects},
+		Publish:   &server.SubjectPermission{Allow: g.subjects},
 		Subscribe: &server.SubjectPermission{Allow: []string{inbox + ">"}},
 	}
 }

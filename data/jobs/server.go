@@ -35,17 +35,20 @@ const (
 // With credentials it speaks TLS 1.3 from the first byte and serves the coordinators and
 // workers of the cluster, each within the limits of its role. Without, it serves everyone in
 // plain text.
-func Serve(dir, addr string, credentials *trust.Credentials) (*Server, error) {
-	return serve(dir, addr, credentials, false)
+//
+// Where it keeps objects, too, workers may use the subjects of these. Then it acknowledges what
+// the disk has, and its streams may take three quarters of the disk that is free.
+func Serve(dir, addr string, credentials *trust.Credentials, objects ...string) (*Server, error) {
+	return serve(dir, addr, credentials, false, objects)
 }
 
 // ServeBoth is Serve with credentials, and beside that in plain text: who speaks that may do
 // what a worker may.
-func ServeBoth(dir, addr string, credentials *trust.Credentials) (*Server, error) {
-	return serve(dir, addr, credentials, true)
+func ServeBoth(dir, addr string, credentials *trust.Credentials, objects ...string) (*Server, error) {
+	return serve(dir, addr, credentials, true, objects)
 }
 
-func serve(dir, addr string, credentials *trust.Credentials, plain bool) (*Server, error) {
+func serve(dir, addr string, credentials *trust.Credentials, plain bool, objects []string) (*Server, error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
@@ -71,9 +74,13 @@ func serve(dir, addr string, credentials *trust.Credentials, plain bool) (*Serve
 	if port == 0 {
 		options.Port = server.RANDOM_PORT
 	}
+	if len(objects) > 0 {
+		options.SyncAlways = true
+		options.JetStreamMaxStore = 0 // the server's default
+	}
 	s := &Server{}
 	if credentials != nil {
-		s.guard = newGuard(credentials, plain)
+		s.guard = newGuard(credentials, plain, objects)
 		s.guard.protect(options)
 	}
 	nats, err := server.NewServer(options)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/imports"
+	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/notice"
 	"github.com/ergoflow/ergoflow/internal/yamltext"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -160,6 +161,13 @@ func parse(raw []byte) (Config, error) {
 	}
 	if err := yamltext.Decode(raw, &c); err != nil {
 		return c, errors.New(strings.TrimSpace(yaml.FormatError(yamltext.Plain(err), false, true)))
+	}
+	if c.Cluster.Store != "" {
+		dir, err := store.Directory(c.Cluster.Store)
+		if err != nil {
+			return c, fmt.Errorf("cluster.store: %w", err)
+		}
+		c.Cluster.Store = dir
 	}
 	return c, c.validate()
 }

@@ -1,5 +1,5 @@
 // Package peer is what workers ask of each other, beside the gradients that
-// package allreduce moves. One gRPC service answers three calls, and this package
+// package allreduce moves. One gRPC service answers four calls, and this package
 // has both sides of each:
 //
 //	State    send the training state, for a worker of a generation that forms   state.go
@@ -7,7 +7,9 @@
 //	         joins and is not admitted yet                                      follow.go
 //	Reach    connect to the caller's data port, for the same worker, and to
 //	         find out whether a link works both ways                            reach.go
+//	Shard    send a shard's data out of the worker's cache                      shard.go
 //
-// The received bytes go to package replica, which refuses what does not fit.
+// The received bytes of states go to package replica, which refuses what does not fit; those of
+// shards to package depot, which compares their hash.
 // Lengths are checked before anything is allocated.
 package peer

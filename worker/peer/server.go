@@ -3,6 +3,7 @@ package peer
 import (
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -13,14 +14,17 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/worker/replica"
 )
 
-// A Server answers other workers' calls from this worker's replica.
+// A Server answers other workers' calls from this worker's replica and its cache of shards.
 type Server struct {
 	wire.UnimplementedPeerServer
 	Replica func() *replica.Replica // this worker's; returns nil if there is none
 	Rings   *allreduce.Server       // connects to the data ports of others
+	Shards  func() *shard.Dir       // copies of shards; returns nil if there are none. Nil: likewise
+	readers atomic.Int32            // of shards
 	// encodings are states that are being encoded. When a generation forms, many
 	// workers ask for one state at once: they share one encoding.
 	encodings singleflight.Group

@@ -3,8 +3,6 @@ package shard
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -180,17 +178,11 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 		return err
 	}
 	defer f.Close()
-	sum := sha256.New()
-	for err == nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		_, err = io.CopyN(sum, f, verifyBytes)
-	}
-	if !errors.Is(err, io.EOF) {
+	got, err := hashOf(ctx, f)
+	if err != nil {
 		return err
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != m.SHA256 {
+	if got != m.SHA256 {
 		return fmt.Errorf("%s: %w: SHA-256 is %s, the manifest says %s", f.Name(), ErrCorrupt, got, m.SHA256)
 	}
 	return nil

@@ -76,7 +76,8 @@ type Origin struct {
 }
 
 const (
-	maxManifest  = 1 << 16 // bytes
+	// MaxManifest bounds a manifest, in bytes.
+	MaxManifest  = 1 << 16
 	maxFunctions = 1 << 26 // per shard; likewise samples, and values of a field, per function
 	maxDim       = 1 << 12
 	maxShard     = 99_999
@@ -163,12 +164,17 @@ func readManifest(path string) (Manifest, error) {
 		return Manifest{}, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	b, err := io.ReadAll(io.LimitReader(f, MaxManifest+1))
 	if err != nil {
 		return Manifest{}, err
 	}
-	if len(b) > maxManifest {
-		return Manifest{}, fmt.Errorf("%s: %w: longer than %d bytes", path, ErrCorrupt, maxManifest)
+	return parseManifest(path, b)
+}
+
+// parseManifest checks the content of a manifest file.
+func parseManifest(path string, b []byte) (Manifest, error) {
+	if len(b) > MaxManifest {
+		return Manifest{}, fmt.Errorf("%s: %w: longer than %d bytes", path, ErrCorrupt, MaxManifest)
 	}
 	if err := gitlfs.Check(b); err != nil {
 		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)

@@ -269,7 +269,7 @@ func TestDamageIsFound(t *testing.T) {
 		{"another shard's data", ".safetensors", change(`"first":"21"`, `"first":"22"`), false},
 		{"empty manifest", ".json", func([]byte) []byte { return []byte{} }, false},
 		{"truncated manifest", ".json", func(b []byte) []byte { return b[:len(b)/2] }, false},
-		{"huge manifest", ".json", func(b []byte) []byte { return append(b, make([]byte, maxManifest)...) }, false},
+		{"huge manifest", ".json", func(b []byte) []byte { return append(b, make([]byte, MaxManifest)...) }, false},
 		{"no moments of a field", ".json", change(`"drift": {`, `"drifs": {`), false},
 		{"manifest of another shard", ".json", change(`"shard": 7`, `"shard": 6`), false},
 		{"manifest of another data set", ".json", change(dataset, strings.Repeat("00", 16)), false},

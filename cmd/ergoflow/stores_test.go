@@ -1,0 +1,152 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
+	"github.com/ergoflow/ergoflow/coordinator"
+)
+
+// s3Server is a program that TestStoreS3 needs; make stores builds it.
+var s3Server = flag.String("s3.server", "", "program versitygw, for tests with a real server of S3")
+
+// TestStoreNATS: three secured hosts that share no directory train by a bucket of the embedded
+// NATS server, and the parameters have the same bits as with a common directory.
+func TestStoreNATS(t *testing.T) {
+	needE2E(t)
+	hosts.Isolated(t, func(t *testing.T) {
+		trainedWithoutDirectory(t, hosts.New(t), "nats://shards")
+	})
+}
+
+// TestStoreS3 is the same with a server of S3 behind a network on which requests fail.
+func TestStoreS3(t *testing.T) {
+	needE2E(t)
+	if *s3Server == "" {
+		t.Skip("no -s3.server")
+	}
+	hosts.Isolated(t, func(t *testing.T) {
+		network := hosts.New(t)
+		endpoint, failures, reads := poorS3(t)
+		trainedWithoutDirectory(t, network, "s3://bucket/a%20prefix?endpoint="+url.QueryEscape(endpoint))
+		if failures.Load() < 10 {
+			t.Errorf("only %d requests failed", failures.Load())
+		}
+		// Without the others' caches each of four workers would read all but its own.
+		t.Logf("%d reads of %d shards", reads.Load(), tiny(t, 1, true).Data.Shards)
+		if most := tiny(t, 1, true).Data.Shards; int(reads.Load()) > most {
+			t.Errorf("%d reads of data, more than the %d shards", reads.Load(), most)
+		}
+	})
+}
+
+// trainedWithoutDirectory trains on three hosts, of which one is killed, with a store. Workers do
+// not see the coordinator's directory, nor one another's caches.
+func trainedWithoutDirectory(t *testing.T, network *hosts.Network, store string) {
+	t.Helper()
+	e := tiny(t, 200, true)
+	want := final(t, undisturbed(t, network.Host("alone"), e))
+
+	on := limitedHosts(network, "20mbit", "a", "b", "c")
+	common := t.TempDir()
+	dir := filepath.Join(common, "coordinator")
+	c := newHosts(t, on, dir, store)
+	c.hidden = common
+	c.coordinator.start(t)
+	c.readToken()
+	c.beginSecured()
+	c.until("three workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 3 })
+	c.submit(e)
+	st := c.until("three workers train", training(3, 20))
+	c.workers[1].kill()
+	c.until("two go on", func(now coordinator.Status) bool { return now.Generation > st.Generation && now.Step > st.Step })
+	c.workers[1].start(t) // with an empty cache: its mount has gone
+	c.until("the third is back", training(3, int(st.Step)+1))
+	c.until("the end", done)
+	c.end()
+	equalBits(t, store, final(t, dir), want)
+	for _, w := range c.workers {
+		if said := c.read(w); !strings.Contains(said, "shards fetched") || strings.Contains(said, dir) {
+			t.Errorf("%s did not copy its shards\n%s", w.name, said)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "shards")); err == nil {
+		t.Error("the coordinator has a directory of shards")
+	}
+}
+
+// poorS3 starts a server with a bucket. Hosts reach it by a proxy that refuses some requests,
+// and cuts others. It counts these, and the reads of data that succeed.
+func poorS3(t *testing.T) (endpoint string, failures, reads *atomic.Int32) {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "hush")
+	const inside = "127.0.0.1:9000"
+	files, err := os.MkdirTemp(".", "gateway-") //nolint:usetesting // a temporary directory may be in memory, without attributes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(files) })
+	if err := os.Mkdir(filepath.Join(files, "bucket"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	server := exec.CommandContext(t.Context(), *s3Server, "--access", "key", "--secret", "hush", "--port", inside, "posix", files)
+	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Wait() })
+	for deadline := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", inside); err == nil {
+			conn.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the server of S3 does not start")
+		}
+	}
+	listener, err := net.Listen("tcp", "10.77.0.254:9000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := log.New(io.Discard, "", 0)
+	to := &url.URL{Scheme: "http", Host: inside}
+	proxy := &httputil.ReverseProxy{ErrorLog: quiet, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Host = r.In.Host // it is signed
+	}}
+	var requests atomic.Int32
+	failures, reads = new(atomic.Int32), new(atomic.Int32)
+	front := &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch requests.Add(1) % 8 {
+		case 3:
+			failures.Add(1)
+			http.Error(w, "slow down", http.StatusServiceUnavailable)
+		case 7:
+			failures.Add(1)
+			panic(http.ErrAbortHandler)
+		default:
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".safetensors") {
+				reads.Add(1)
+			}
+			proxy.ServeHTTP(w, r)
+		}
+	})}
+	go front.Serve(listener)
+	t.Cleanup(func() { front.Close() })
+	return "http://" + listener.Addr().String(), failures, reads
+}

@@ -1,0 +1,133 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/sets/depot"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/internal/upkeep"
+)
+
+// shards is where the coordinator looks for shards. It reads none of them.
+type shards interface {
+	// Present lists those of the first n shards of a data set that are committed.
+	Present(ctx context.Context, dataset string, n int) ([]int, error)
+	// Has reports whether a shard is committed.
+	Has(ctx context.Context, dataset string, shard int) (bool, error)
+	String() string
+}
+
+// directory is shards in a directory that all machines see.
+type directory struct{ dir *shard.Dir }
+
+func (d directory) String() string { return "the store " + d.dir.Root() }
+
+func (d directory) Has(_ context.Context, dataset string, k int) (bool, error) {
+	return d.dir.Has(dataset, k), nil
+}
+
+func (d directory) Present(ctx context.Context, dataset string, n int) (present []int, err error) {
+	for k := range n {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if d.dir.Has(dataset, k) {
+			present = append(present, k)
+		}
+	}
+	return present, nil
+}
+
+// parseStore reads the location of the shards: of a directory, its absolute path.
+func parseStore(text string, replicasOfOwn bool) (store.Location, error) {
+	l, err := store.Parse(text)
+	if err != nil {
+		return l, err
+	}
+	if l.Scheme == store.File {
+		if l.Dir, err = filepath.Abs(l.Dir); err != nil {
+			return l, fmt.Errorf("shard store %s: %w", text, err)
+		}
+	}
+	if l.Scheme == store.NATS && l.Server == "" && replicasOfOwn && l.Replicas > 1 {
+		return l, fmt.Errorf("store %s: the embedded server is one: %d replicas need a cluster of servers, which --nats names", l, l.Replicas)
+	}
+	return l, nil
+}
+
+// keepsObjects reports whether the embedded server keeps the shards, too.
+func (c Config) keepsObjects() bool {
+	return c.location.Scheme == store.NATS && c.location.Server == "" && c.NATS == ""
+}
+
+// openStore opens the shards for the coordinator, and says where workers find them.
+func openStore(ctx context.Context, c Config, natsURL string, own jobs.Access, closing *closer) (in shards, location string, err error) {
+	l := c.location
+	if l.Scheme == store.File {
+		return directory{shard.NewDir(l.Dir)}, l.Dir, nil
+	}
+	if l.Scheme == store.NATS && l.Server == "" {
+		l.Server = natsURL
+	}
+	s, err := store.Open(ctx, l, store.Options{Access: own, Create: true})
+	if err != nil {
+		return nil, "", fmt.Errorf("shard store: %w", err)
+	}
+	closing.add(s.Close)
+	if err := store.Probe(ctx, s, rand.Text()); err != nil {
+		return nil, "", fmt.Errorf("shard store: %w", err)
+	}
+	return depot.New(s), l.String(), nil
+}
+
+const (
+	sweepInterval = time.Hour
+	// grace is how old data must be that no manifest names before they are removed. A writer of
+	// a shard is faster.
+	grace = 24 * time.Hour
+)
+
+// sweepStore removes what interrupted writers left in a store until ctx ends.
+func (l *loop) sweepStore(ctx context.Context) {
+	d, ok := l.store.(*depot.Depot)
+	if !ok {
+		return
+	}
+	upkeep.Every(ctx, sweepInterval, func(ctx context.Context) error {
+		removed, err := d.Sweep(ctx, time.Now().Add(-grace))
+		if removed > 0 {
+			l.log.Info("removed what interrupted writers left in the store", "objects", removed)
+		}
+		return err
+	}, upkeep.Log(l.log, "removal of what interrupted writers left in the store"))
+}
+
+// storePause is before another look at a store that does not answer.
+const storePause = 5 * time.Second
+
+// presentShards lists those of the first n shards of a data set that are there, and waits for a store
+// that does not answer. It fails when ctx ends.
+func (l *loop) presentShards(ctx context.Context, dataset string, n int) ([]int, error) {
+	last := ""
+	for {
+		list, err := l.store.Present(ctx, dataset, n)
+		if err == nil || ctx.Err() != nil {
+			return list, errors.Join(err, ctx.Err())
+		}
+		if text := err.Error(); text != last {
+			l.log.Warn("cannot list the shards in the store; trying again", "error", err)
+			last = text
+		}
+		select {
+		case <-time.After(storePause):
+		case <-ctx.Done():
+		}
+	}
+}

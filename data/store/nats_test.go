@@ -1,0 +1,368 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/data/store/storetest"
+	"github.com/ergoflow/ergoflow/internal/trust"
+)
+
+func bucket(t *testing.T, server string, o store.Options) store.Store {
+	t.Helper()
+	l, err := store.Parse("nats://shards?server=" + url.QueryEscape(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func natsServer(t *testing.T, dir, address string, credentials *trust.Credentials) *jobs.Server {
+	t.Helper()
+	server, err := jobs.Serve(dir, address, credentials, store.WorkerSubjects("shards")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestNATS(t *testing.T) {
+	server := natsServer(t, t.TempDir(), "", nil)
+	storetest.Conform(t, bucket(t, server.URL(), store.Options{Create: true}))
+}
+
+// Objects are there after the server comes back, and puts and reads wait for it.
+func TestNATSRestart(t *testing.T) {
+	dir := t.TempDir()
+	server := natsServer(t, dir, "", nil)
+	s := bucket(t, server.URL(), store.Options{Create: true})
+	want := storetest.Content(2_000_000, 1)
+	storetest.Put(t, s, "a/b", want)
+	r, err := s.Get(t.Context(), "a/b", 0, 2_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	put := make(chan error, 1)
+	go func() { put <- s.Put(t.Context(), "c", bytes.NewReader(want), 2_000_000) }()
+	natsServer(t, dir, strings.TrimPrefix(server.URL(), "nats://"), nil)
+	if err := <-put; err != nil {
+		t.Error(err)
+	}
+	for _, key := range []string{"a/b", "c"} {
+		if got, err := storetest.Read(t.Context(), s, key, 0, 2_000_000); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	if _, err := r.Read(make([]byte, 300_000)); err != nil {
+		t.Errorf("a reader that waited: %v", err)
+	}
+}
+
+// A worker with a certificate puts and reads. It can neither list, delete, replace nor make
+// consumers.
+func TestNATSWorker(t *testing.T) {
+	authority, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), "lab", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(role trust.Role, name string) *trust.Credentials {
+		pair, err := authority.Issue(t.Context(), trust.Request{Role: role, Name: name, Life: time.Hour}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bundle, err := authority.Bundle(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := trust.NewCredentials(pair, bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	main, worker := of(trust.Coordinator, "main"), of(trust.Worker, "w1")
+	server := natsServer(t, t.TempDir(), "", main)
+	own := bucket(t, server.URL(), store.Options{Access: jobs.Access{Credentials: main}, Create: true})
+	s := bucket(t, server.URL(), store.Options{Access: jobs.Access{Credentials: worker}})
+	want := storetest.Content(2_000_000, 1)
+	storetest.Put(t, s, "a/b", want)
+	for _, reader := range []store.Store{own, s} {
+		if got, err := storetest.Read(t.Context(), reader, "a/b", 100, 1_999_900); err != nil || !bytes.Equal(got, want[100:]) {
+			t.Error(err)
+		}
+	}
+	if err := s.Put(t.Context(), "a/b", strings.NewReader("x"), 1); !errors.Is(err, store.ErrExists) {
+		t.Error(err)
+	}
+	if _, err := s.Stat(t.Context(), "a/c"); !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if all, err := s.List(ctx, ""); err == nil {
+		t.Errorf("it lists %v", all)
+	}
+	conn, err := jobs.Dial(server.URL(), jobs.Access{Credentials: worker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateConsumer(ctx, "ERGOFLOW_STORE_shards", jetstream.ConsumerConfig{}); err == nil {
+		t.Error("it makes a consumer")
+	}
+	message := nats.NewMsg("ergoflow.store.shards.key.YQ.Yg") // a/b
+	message.Data = []byte(`{"id":"x","bytes":1,"chunk":1}`)
+	ctx, cancel = context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := js.PublishMsg(ctx, message); err == nil { // without the condition that Put has
+		t.Error("it replaces an object")
+	}
+	// An answer that would delete the stream stays in the worker's account.
+	if err := conn.PublishRequest("$JS.API.DIRECT.GET.ERGOFLOW_STORE_shards", "$JS.API.STREAM.DELETE.ERGOFLOW_STORE_shards", []byte(`{"last_by_subj":"x"}`)); err != nil {
+		t.Error(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Error(err)
+	}
+	if got, err := storetest.Read(t.Context(), own, "a/b", 0, 2_000_000); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// A record that a worker made up does not make a reader take memory, or read for ever.
+func TestNATSForgedRecords(t *testing.T) {
+	server := natsServer(t, t.TempDir(), "", nil)
+	s := bucket(t, server.URL(), store.Options{Create: true})
+	conn, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, record := range map[string]string{
+		"YQ": `{"id":"x","bytes":10,"chunk":0}`, "Yg": `{"id":"x","bytes":-1,"chunk":1}`, "Yw": `{"id":"x.>","bytes":10,"chunk":5}`,
+		"ZA": `{"id":"","bytes":10,"chunk":5}`, "ZQ": `{"id":"x","bytes":9000000000000000000,"chunk":5}`, "Zg": `{"id":"x","bytes":10,"chunk":1000000000}`, "Zw": `nothing`,
+		"aA": `{"id":"x","bytes":10,"chunk":5}`, // no chunks
+	} {
+		if _, err := js.Publish(t.Context(), "ergoflow.store.shards.key."+key, []byte(record)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		if got, err := storetest.Read(t.Context(), s, key, 0, 10); err == nil {
+			t.Errorf("%s: %q", key, got)
+		}
+		if err := s.Delete(t.Context(), key); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// A server without room says so.
+func TestNATSFull(t *testing.T) {
+	server := natsServer(t, t.TempDir(), "", nil)
+	s := bucket(t, server.URL(), store.Options{Create: true})
+	conn, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "ERGOFLOW_STORE_shards")
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := stream.CachedInfo().Config
+	small.MaxBytes = 1 << 20
+	if _, err := js.UpdateStream(t.Context(), small); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), "a", bytes.NewReader(storetest.Content(2<<20, 1)), 2<<20); !errors.Is(err, store.ErrFull) {
+		t.Error(err)
+	}
+	if err := js.DeleteStream(t.Context(), "ERGOFLOW_STORE_shards"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := s.Stat(ctx, "a"); !errors.Is(err, store.ErrGone) {
+		t.Errorf("without the stream: %v", err)
+	}
+}
+
+// Three servers keep three copies. One of them is lost, and the objects stay and come.
+func TestNATSReplicas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("twelve seconds")
+	}
+	var routes []*url.URL
+	var listeners []net.Listener
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
+	}
+	var servers []*server.Server
+	var urls []string
+	for i, l := range listeners {
+		port := l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		s, err := server.NewServer(&server.Options{
+			ServerName: fmt.Sprint("s", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
+			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true,
+			Cluster: server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: port}, Routes: routes,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go s.Start()
+		if !s.ReadyForConnections(20 * time.Second) {
+			t.Fatal("a server does not start")
+		}
+		t.Cleanup(s.WaitForShutdown)
+		t.Cleanup(s.Shutdown)
+		servers, urls = append(servers, s), append(urls, s.ClientURL())
+	}
+	l, err := store.Parse("nats://shards?replicas=3&server=" + url.QueryEscape(strings.Join(urls, ",")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s store.Store
+	for range 100 { // until the servers have a leader
+		if s, err = store.Open(t.Context(), l, store.Options{Create: true}); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := storetest.Content(2_000_000, 1)
+	for i := range 5 {
+		storetest.Put(t, s, fmt.Sprint("before/", i), want)
+		if got, err := storetest.Read(t.Context(), s, fmt.Sprint("before/", i), 0, 2_000_000); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("read at once: %v", err)
+		}
+	}
+	servers[0].Shutdown()
+	for i := range 5 {
+		storetest.Put(t, s, fmt.Sprint("after/", i), want)
+	}
+	for _, key := range []string{"before/0", "before/4", "after/0", "after/4"} {
+		if got, err := storetest.Read(t.Context(), s, key, 0, 2_000_000); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	if err := s.Put(t.Context(), "before/0", strings.NewReader("x"), 1); !errors.Is(err, store.ErrExists) {
+		t.Error(err)
+	}
+}
+
+// A server that is killed has every object whose put succeeded, whole.
+func TestNATSKilled(t *testing.T) {
+	if dir := os.Getenv("ERGOFLOW_TEST_NATS"); dir != "" {
+		server := natsServer(t, dir, os.Getenv("ERGOFLOW_TEST_ADDRESS"), nil)
+		if err := os.WriteFile(filepath.Join(dir, "url"), []byte(server.URL()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		select {}
+	}
+	if testing.Short() {
+		t.Skip("thirteen seconds")
+	}
+	dir := t.TempDir()
+	start := func(address string) (*exec.Cmd, string) {
+		os.Remove(filepath.Join(dir, "url"))
+		cmd := exec.Command(os.Args[0], "-test.run=^TestNATSKilled$")
+		cmd.Env = append(os.Environ(), "ERGOFLOW_TEST_NATS="+dir, "ERGOFLOW_TEST_ADDRESS="+address)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2000 {
+			if at, err := os.ReadFile(filepath.Join(dir, "url")); err == nil && len(at) > 0 {
+				return cmd, string(at)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatal("the server does not start")
+		return nil, ""
+	}
+	cmd, at := start("")
+	s := bucket(t, at, store.Options{Create: true})
+	for round := range 5 {
+		var kept []string
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for i := range 100 {
+				key := string(rune('a'+round)) + "/" + string(rune('0'+i%10)) + string(rune('0'+i/10))
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				err := s.Put(ctx, key, bytes.NewReader(storetest.Content(700_000, uint64(i))), 700_000)
+				cancel()
+				if err != nil {
+					return
+				}
+				kept = append(kept, key)
+			}
+		}()
+		time.Sleep(time.Duration(100+50*round) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		<-ended
+		cmd, _ = start(strings.TrimPrefix(at, "nats://"))
+		for i, key := range kept {
+			if got, err := storetest.Read(t.Context(), s, key, 0, 700_000); err != nil || !bytes.Equal(got, storetest.Content(700_000, uint64(i))) {
+				t.Errorf("round %d: %s of %d: %v", round, key, len(kept), err)
+			}
+		}
+		all, err := s.List(t.Context(), string(rune('a'+round))+"/")
+		if err != nil || len(all) < len(kept) {
+			t.Errorf("round %d: %d of %d objects, %v", round, len(all), len(kept), err)
+		}
+		t.Logf("round %d: %d objects", round, len(kept))
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}

@@ -1,0 +1,28 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/data/jobs"
+)
+
+// Options of Open.
+type Options struct {
+	// Access is to the server of NATS.
+	Access jobs.Access
+	// Create makes the stream of NATS where it is missing. A bucket of S3 is made by its owner.
+	Create bool
+}
+
+// Open opens the store of a location of NATS, which has a server, or of S3. For S3 it makes no
+// request: Probe does.
+func Open(ctx context.Context, l Location, o Options) (Store, error) {
+	switch l.Scheme {
+	case S3:
+		return openS3(l)
+	case NATS:
+		return openNATS(ctx, l, o.Access, o.Create)
+	}
+	return nil, fmt.Errorf("%s: %w", l.Public(), ErrLocation)
+}

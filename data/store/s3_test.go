@@ -1,0 +1,324 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/data/store/storetest"
+)
+
+// credentials puts credentials into the environment, and none elsewhere.
+func credentials(t *testing.T) {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "hush")
+	t.Setenv("AWS_SESSION_TOKEN", "")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+// fake is a server of S3 in this process, behind a handler that may fail in its place.
+func fake(t *testing.T, before func(http.ResponseWriter, *http.Request) (answered bool)) *httptest.Server {
+	t.Helper()
+	credentials(t)
+	backend := s3mem.New()
+	if err := backend.CreateBucket("bucket"); err != nil {
+		t.Fatal(err)
+	}
+	s3 := gofakes3.New(backend).Server()
+	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before == nil || !before(w, r) {
+			s3.ServeHTTP(w, r)
+		}
+	}))
+}
+
+// quiet drops what servers say of connections that tests cut.
+var quiet = log.New(io.Discard, "", 0)
+
+func serve(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = quiet
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+func open(t *testing.T, location string) store.Store {
+	t.Helper()
+	l, err := store.Parse(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), l, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func at(server, path string) string {
+	return "s3://bucket" + path + "?endpoint=" + url.QueryEscape(server)
+}
+
+func TestS3(t *testing.T) {
+	server := fake(t, nil)
+	for _, prefix := range []string{"", "/a/b", "/odd é+%25%3F%23 &=~'(1)!*,;:@$"} {
+		t.Run(prefix, func(t *testing.T) { storetest.Conform(t, open(t, at(server.URL, prefix))) })
+	}
+}
+
+// refusal is an answer of S3.
+func refusal(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, code)
+}
+
+// Errors that pass are met again until they have passed.
+func TestS3Passing(t *testing.T) {
+	for name, fail := range map[string]func(http.ResponseWriter, *http.Request){
+		"500":      func(w http.ResponseWriter, _ *http.Request) { refusal(w, 500, "InternalError") },
+		"503":      func(w http.ResponseWriter, _ *http.Request) { refusal(w, 503, "SlowDown") },
+		"conflict": func(w http.ResponseWriter, _ *http.Request) { refusal(w, 409, "ConditionalRequestConflict") },
+		"cut":      func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"cut in the body": func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.CopyN(io.Discard, r.Body, 10)
+			panic(http.ErrAbortHandler)
+		},
+		"expired": func(w http.ResponseWriter, _ *http.Request) { refusal(w, 400, "ExpiredToken") },
+		"no XML":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) },
+	} {
+		var requests, failures atomic.Int32
+		server := fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+			if requests.Add(1)%2 == 1 {
+				failures.Add(1)
+				fail(w, r)
+				return true
+			}
+			return false
+		})
+		s := open(t, at(server.URL, ""))
+		want := storetest.Content(1000, 1)
+		storetest.Put(t, s, "a", want)
+		if got, err := storetest.Read(t.Context(), s, "a", 0, 1000); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if all, err := s.List(t.Context(), ""); err != nil || len(all) != 1 {
+			t.Errorf("%s: %v, %v", name, all, err)
+		}
+		if failures.Load() < 3 {
+			t.Errorf("%s: only %d failures", name, failures.Load())
+		}
+	}
+}
+
+// An answer that is lost leaves the object: the put that is repeated says that it exists.
+func TestS3LostAnswer(t *testing.T) {
+	var lost atomic.Bool
+	var server *httptest.Server
+	server = fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && r.Header.Get("X-Again") == "" && !lost.Swap(true) {
+			again := r.Clone(r.Context())
+			again.Header.Set("X-Again", "1")
+			server.Config.Handler.ServeHTTP(httptest.NewRecorder(), again)
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	s := open(t, at(server.URL, ""))
+	if err := s.Put(t.Context(), "a", strings.NewReader("x"), 1); !errors.Is(err, store.ErrExists) {
+		t.Error(err)
+	}
+	if got, err := storetest.Read(t.Context(), s, "a", 0, 1); err != nil || string(got) != "x" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// What does not pass ends at once, with an error that says what to do about it.
+func TestS3Refusals(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		code   string
+		want   error
+		says   string
+	}{
+		{403, "AccessDenied", store.ErrDenied, "AccessDenied"},
+		{403, "SignatureDoesNotMatch", store.ErrDenied, ""},
+		{403, "RequestTimeTooSkewed", store.ErrDenied, "clock"},
+		{404, "NoSuchBucket", store.ErrGone, ""},
+		{507, "XMinioStorageFull", store.ErrFull, ""},
+		{412, "PreconditionFailed", store.ErrExists, ""},
+	} {
+		var requests atomic.Int32
+		server := fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
+			requests.Add(1)
+			refusal(w, c.status, c.code)
+			return true
+		})
+		s := open(t, at(server.URL, ""))
+		err := s.Put(t.Context(), "a", strings.NewReader("x"), 1)
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || requests.Load() != 1 {
+			t.Errorf("%s: %v after %d requests", c.code, err, requests.Load())
+		}
+		if strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s: the error has the secret: %v", c.code, err)
+		}
+	}
+}
+
+// Credentials that never become valid end after some attempts.
+func TestS3Expired(t *testing.T) {
+	server := fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
+		refusal(w, 403, "ExpiredToken")
+		return true
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := open(t, at(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); !errors.Is(err, store.ErrDenied) {
+		t.Error(err)
+	}
+}
+
+// A body that ends early is an error of the reader, not a shorter object.
+func TestS3CutBody(t *testing.T) {
+	var server *httptest.Server
+	server = fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet || r.Header.Get("X-Again") != "" {
+			return false
+		}
+		again := r.Clone(r.Context())
+		again.Header.Set("X-Again", "1")
+		whole := httptest.NewRecorder()
+		server.Config.Handler.ServeHTTP(whole, again)
+		for name, values := range whole.Header() {
+			w.Header()[name] = values
+		}
+		w.Header().Set("Content-Length", "1000")
+		w.WriteHeader(whole.Code)
+		_, _ = w.Write(whole.Body.Bytes()[:300])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	s := open(t, at(server.URL, ""))
+	storetest.Put(t, s, "a", storetest.Content(1000, 1))
+	got, err := storetest.Read(t.Context(), s, "a", 0, 1000)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || len(got) > 300 {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// A server without conditional writes is found by the probe.
+func TestS3Unsafe(t *testing.T) {
+	server := fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		r.Header.Del("If-None-Match")
+		return false
+	})
+	if err := store.Probe(t.Context(), open(t, at(server.URL, "")), "x"); !errors.Is(err, store.ErrUnsafe) {
+		t.Error(err)
+	}
+	server = fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			refusal(w, 403, "AccessDenied")
+			return true
+		}
+		return false
+	})
+	if err := store.Probe(t.Context(), open(t, at(server.URL, "")), "x"); !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "cannot write") {
+		t.Error(err)
+	}
+}
+
+// The server refuses bytes that changed on the way.
+func TestS3ChangedUpload(t *testing.T) {
+	var hash atomic.Value
+	server := fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		hash.Store(r.Header.Get("X-Amz-Content-Sha256"))
+		return false
+	})
+	s := open(t, at(server.URL, ""))
+	storetest.Put(t, s, "a", []byte("x"))
+	if got := hash.Load(); got != "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" { // echo -n x | sha256sum
+		t.Errorf("the signature covers %v", got)
+	}
+}
+
+func TestS3Credentials(t *testing.T) {
+	server := fake(t, nil)
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	l, err := store.Parse(at(server.URL, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", server.URL+"/nothing") // the instance of a cloud that has no role
+	if _, err := store.Open(t.Context(), l, store.Options{}); !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+		t.Error(err)
+	}
+	file := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(file, []byte("[default]\naws_access_key_id = filed\naws_secret_access_key = hush\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
+	s, err := store.Open(t.Context(), l, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Put(t, s, "a", []byte("x"))
+}
+
+// A certificate of one's own CA is accepted where the location names the CA.
+func TestS3CA(t *testing.T) {
+	credentials(t)
+	backend := s3mem.New()
+	if err := backend.CreateBucket("bucket"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(gofakes3.New(backend).Server())
+	server.Config.ErrorLog = quiet
+	server.StartTLS()
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := open(t, at(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+		t.Error(err)
+	}
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, at(server.URL, "")+"&ca="+url.QueryEscape(file))
+	if err := store.Probe(t.Context(), s, "x"); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []string{filepath.Join(t.TempDir(), "none"), os.Args[0]} {
+		l, err := store.Parse(at(server.URL, "") + "&ca=" + url.QueryEscape(wrong))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Open(t.Context(), l, store.Options{}); err == nil {
+			t.Errorf("%s: accepted", wrong)
+		}
+	}
+}
