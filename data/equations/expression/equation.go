@@ -1,7 +1,5 @@
 package expression
 
-import "fmt"
-
 // Equation is dX = b(X)dt + σ(X)dW with formulas for b and σ. Common subexpressions are
 // computed once. It is safe for concurrent use.
 type Equation struct {
@@ -41,13 +39,15 @@ type set struct {
 // sets are those of this processor and build, fastest first.
 var sets = append(vectorSets(), set{"go", plain})
 
+// kernelsOf are those of an instruction set. A build without them (GOEXPERIMENT=simd is missing)
+// has plain Go for all, with the same numbers.
 func kernelsOf(engine string) *kernels {
 	for _, s := range sets {
 		if s.name == engine {
 			return s.kernels
 		}
 	}
-	panic(fmt.Sprintf("expression: no engine %q, only %v", engine, Engines()))
+	return plain
 }
 
 // machine is a program with memory for its registers.
