@@ -80,7 +80,7 @@ func (w *worker) cache() (string, error) {
 	}
 	user, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("cache of shards: %w: name a directory (--cache)", err)
+		return "", fmt.Errorf("cache of shards: %w: name a directory (--shard-cache)", err)
 	}
 	return filepath.Join(user, "ergoflow", "shards"), nil
 }

@@ -241,7 +241,7 @@ func (c *hostCluster) add(h *hosts.Host, data string) {
 		command: append([]string{c.program, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", data, 7080+i),
 			"--backend", "go", "--threads", "1", "--flight", filepath.Join(filepath.Dir(c.program), "flight-"+h.Name)}, as...)}
 	if c.hidden != "" { // a host's processes have mounts of their own
-		w.command = append([]string{"sh", "-c", `mount -t tmpfs none "$0" && exec "$@"`, c.hidden}, append(w.command, "--cache", filepath.Join(c.hidden, "cache"))...)
+		w.command = append([]string{"sh", "-c", `mount -t tmpfs none "$0" && exec "$@"`, c.hidden}, append(w.command, "--shard-cache", filepath.Join(c.hidden, "cache"))...)
 	}
 	c.workers = append(c.workers, w)
 	w.start(c.t)

@@ -130,5 +130,5 @@ func (f *localFlags) options(e experiment.Experiment) (conduct.Options, error) {
 		threads = 1 // with other numbers of threads XLA rounds differently
 	}
 	return conduct.Options{Plan: plan, Local: &conduct.Local{Dir: f.dir, Store: f.store, Workers: f.workers, HTTP: f.http,
-		Args: []string{"--cache", f.cacheDir(), "--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads)}}}, nil
+		Args: []string{"--shard-cache", f.cacheDir(), "--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads)}}}, nil
 }
