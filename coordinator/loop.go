@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
@@ -39,12 +41,13 @@ type loop struct {
 	queue     *jobs.Queue
 	log       *slog.Logger // of the coordinator itself; about has others
 	events    *journal.Journal
-	base      *slog.Logger // what it says is no event
-	beat      func()       // at each tick
-	readable  sync.Map     // run (string) → ID (string) of its last checkpoint that was read without damage
-	gossip    string       // where to join, for the status
-	security  *security    // nil: plain text
-	uploading atomic.Int32 // checkpoints that are arriving
+	stored    rate.Sometimes // is an event: a small run stores many a second, which would leave no room for others
+	base      *slog.Logger   // what it says is no event
+	beat      func()         // at each tick
+	readable  sync.Map       // run (string) → ID (string) of its last checkpoint that was read without damage
+	gossip    string         // where to join, for the status
+	security  *security      // nil: plain text
+	uploading atomic.Int32   // checkpoints that are arriving
 	tallies   tallies
 	tracer    *tracing.Tracer
 	work      chan func()
@@ -86,6 +89,9 @@ type Decision struct {
 // KeptDecisions is the number of decisions in the status. If there are fewer, these are all
 // since the coordinator started.
 const KeptDecisions = 20
+
+// storedInterval is the time between two events about checkpoints that are stored, at least.
+const storedInterval = 10 * time.Second
 
 // run handles work until ctx ends or the ledger cannot be written. All goroutines that it
 // started have ended when it returns.

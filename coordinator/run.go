@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
@@ -98,6 +99,7 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 		store:    services.store,
 		queue:    services.queue,
 		events:   journal.New(time.Now()),
+		stored:   rate.Sometimes{Interval: storedInterval},
 		base:     c.Log,
 		gossip:   services.members.Address(),
 		security: security,

@@ -62,7 +62,14 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		}
 		return storeError(err)
 	}
-	v.loop.events.Add(time.Now(), journal.Checkpoint, false, fmt.Sprintf("the checkpoint at step %d of run %.12s is stored (%s)", h.Step, info.Run, disk.Size(info.Size)))
+	tell := func() {
+		v.loop.events.Add(time.Now(), journal.Checkpoint, false, fmt.Sprintf("the checkpoint at step %d of run %.12s is stored (%s)", h.Step, info.Run, disk.Size(info.Size)))
+	}
+	if h.Final {
+		tell()
+	} else {
+		v.loop.stored.Do(tell)
+	}
 	v.loop.post(machine.Saved{Run: info.Run, State: info.Mark(), Final: h.Final})
 	if _, err := v.loop.saved.Prune(keptCheckpoints, 1); err != nil {
 		v.loop.about(journal.Checkpoint).Warn("cannot prune old checkpoints", "error", err)
