@@ -80,7 +80,7 @@ func slowSync(t *testing.T, pid int, delay time.Duration) (release func()) {
 	said := &listener{words: "attached", heard: make(chan struct{})}
 	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		t.Skipf("apt install strace: %v", err)
 	}
 	ended := make(chan struct{})
 	go func() { cmd.Wait(); close(ended) }()
