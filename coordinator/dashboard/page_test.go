@@ -285,6 +285,9 @@ func heap(t *testing.T, b *webpagetest.Tab) float64 {
 // A page that has seen thousands of updates, with workers that come and go, is no larger than one
 // that has seen as many as it keeps.
 func TestPageDoesNotGrow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
 	w := newWorld(0)
 	for i := range 2000 {
 		w.events.Add(time.Now(), journal.Data, false, fmt.Sprint("shard ", i))
