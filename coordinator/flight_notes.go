@@ -13,7 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
-// What the flight recorder gets to know, and what of it is an incident.
+// What the coordinator tells the flight recorder, and what of it is an incident.
 
 // noteEvent records an event of the fleet, but not those that come many times a second.
 func (l *loop) noteEvent(e machine.Event) {

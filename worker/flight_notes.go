@@ -15,7 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
-// What the flight recorder gets to know. Beside this, ranks record their steps (rank.go).
+// What a worker tells the flight recorder. Beside this, ranks record their steps (rank.go).
 
 // presently are records of what is so at this moment: how far the ring is.
 func (w *worker) presently() []flight.Record {

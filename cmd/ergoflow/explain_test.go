@@ -103,7 +103,7 @@ func (s *staged) is(v explain.Verdict, cause string, want explain.Culprit) {
 // results is the page with what explain says.
 const results = "../../docs/results/explain.md"
 
-// publish writes the fault's section of the page, if that is asked for.
+// publish writes the fault's section of the page, with -explain.update.
 func (s *staged) publish() {
 	s.t.Helper()
 	if !*updateExplain {
@@ -211,8 +211,8 @@ func (s *staged) explainHosts(when string, c *hostCluster) explain.Verdict {
 	}, "--dir", c.dir)
 }
 
-// The address of a worker's data port moves to another host, where nothing listens: whoever
-// connects is refused.
+// The address of a worker's data port moves to another host, where nothing listens. That
+// host refuses connections.
 func TestExplainClosedPort(t *testing.T) {
 	needOperateE2E(t)
 	hosts.Isolated(t, explainClosedPort)

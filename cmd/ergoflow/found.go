@@ -42,7 +42,7 @@ func runningHere() []string {
 	return running
 }
 
-// lives reports whether there is a process of that number, whoever owns it.
+// lives reports whether there is a process of that number, of any user.
 func lives(pid int) bool {
 	if pid <= 0 {
 		return false

@@ -55,7 +55,7 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
-// take takes a snapshot. Streams are told if it differs from the last.
+// take takes a snapshot. It wakes the streams if the snapshot differs from the last.
 func (h *hub) take() {
 	h.taking.Lock()
 	defer h.taking.Unlock()

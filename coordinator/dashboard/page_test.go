@@ -154,7 +154,7 @@ func TestPageButtons(t *testing.T) {
 	b.Do("run 2 has ended", until(`document.querySelector('[aria-label="Cancel run 2"]').hidden`))
 }
 
-// Who may not change something sees why. The key is asked for, and asked for again if it is wrong.
+// Who may not change something sees why. The page asks for the key, and asks again if it is wrong.
 func TestPageKey(t *testing.T) {
 	w := newWorld(0)
 	w.set(busy(3, 1))
@@ -255,7 +255,7 @@ func TestPageGone(t *testing.T) {
 	b.Do("back", until(`document.getElementById("banner").hidden`), text("log", "after"), text("log", "before"), text("log", "has started again"), text("workercount", "3"),
 		until(`!document.getElementById("older").hidden`))
 	b.Do("load the new page", script(`window.old = true`), click("#reload"))
-	for loaded := false; !loaded; { // the page goes while it is asked
+	for loaded := false; !loaded; { // the browser replaces the page while the test asks
 		ctx, cancel := context.WithTimeout(b.Browser, time.Minute)
 		v, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!window.old && document.getElementById("main")?.ariaBusy === "false"`))
 		loaded = err == nil && v

@@ -78,7 +78,7 @@ var dashboards = []dashboard{{
 		}},
 		{"Workers", []panel{
 			over("Gradient", "s", "Time of the gradient in a step. One that stands out is a straggler.", `ergoflow_worker_phase_seconds{instance=~"$instance", run=~"$run", phase="gradient"}`, "{{worker}}"),
-			over("Wait", "s", "Time in a step in which a worker waits for the last one. The one that does not wait is waited for.", `ergoflow_worker_phase_seconds{instance=~"$instance", run=~"$run", phase="wait"}`, "{{worker}}"),
+			over("Wait", "s", "Time in a step in which a worker waits for the last one. The others wait for the one that does not.", `ergoflow_worker_phase_seconds{instance=~"$instance", run=~"$run", phase="wait"}`, "{{worker}}"),
 			over("Ring", "s", "Time of the sum over the workers, once the last has its gradient.", `ergoflow_worker_phase_seconds{instance=~"$instance", run=~"$run", phase="ring"}`, "{{worker}}"),
 			over("Shards", "short", "Shards that a worker computes. They move from slow workers to faster ones.", `ergoflow_worker_shards{instance=~"$instance", run=~"$run"}`, "{{worker}}"),
 			over("Stragglers", "short", "1: persistently slower than the others.", `ergoflow_worker_slow{instance=~"$instance", run=~"$run"}`, "{{worker}}"),

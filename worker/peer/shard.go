@@ -22,7 +22,7 @@ import (
 
 const (
 	maxReaders = 8               // of a worker's shards at a time
-	maxAsked   = 16              // workers that are asked for a shard
+	maxAsked   = 16              // workers that Read asks for a shard
 	answerTime = 2 * time.Second // within which a worker begins to send
 )
 
@@ -56,7 +56,7 @@ func (s *Server) Shard(request *wire.ShardRequest, stream wire.Peer_ShardServer)
 	}
 }
 
-// open opens the data at the offset that is asked for.
+// open opens the data at the request's offset.
 func (s *Server) open(request *wire.ShardRequest) (*os.File, error) {
 	var dir *shard.Dir
 	if s.Shards != nil {
@@ -116,7 +116,7 @@ func (c *Copies) Close() error {
 func (c *Copies) Read(ctx context.Context, m shard.Manifest, offset int64) (io.ReadCloser, error) {
 	others := c.others()
 	for i := range min(len(others), maxAsked) {
-		member := others[(i+m.Shard)%len(others)] // others are asked first for other shards
+		member := others[(i+m.Shard)%len(others)] // each shard begins at another worker
 		if r, err := c.ask(ctx, member, m, offset); err == nil {
 			return r, nil
 		}

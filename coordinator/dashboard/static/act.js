@@ -68,7 +68,7 @@ async function ask(request) {
 }
 
 async function act(request) {
-  tell("", "It is asked.");
+  tell("", "The coordinator works on it.");
   try {
     const r = await fetch(request.path, { method: "POST", headers: headers(), body: JSON.stringify(request.body) });
     const answer = await r.json();

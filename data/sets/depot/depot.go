@@ -30,7 +30,7 @@ import (
 type Depot struct {
 	store store.Store
 	slots chan struct{} // bounds the copies under way
-	peers Peers         // are asked before the store; nil: nobody is
+	peers Peers         // which a download asks before the store; nil: none
 }
 
 // Peers are others that have copies of shards.

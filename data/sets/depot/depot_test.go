@@ -374,7 +374,8 @@ func (a *asked) Read(ctx context.Context, m shard.Manifest, offset int64) (io.Re
 	return a.Get(ctx, dataKey(m), offset, m.Bytes-offset)
 }
 
-// Peers are asked first. Where they have nothing, break off or give wrong bytes, the store does.
+// A download asks peers first. Where they have nothing, break off or give wrong bytes, it reads the
+// store.
 func TestPeersAreAskedFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		get  func(int32, io.ReadCloser) (io.ReadCloser, error) // of the peer

@@ -3,10 +3,9 @@
 //	go run ./docs/benchmarks/serve [-n SAMPLES] [-seconds S] URL
 //
 // Clients of one connection each first ask as fast as they are answered: that is the throughput.
-// Then as many connections are asked at half and at 0.8 of that rate, whether answers come or
-// not (an open loop), so that waiting counts as latency. Every request asks for another equation,
-// and gets samples as .npy, with the certificate computed; the first line is of one equation that
-// is asked for again and again.
+// Then they ask at half and at 0.8 of that rate, whether answers come or not (an open loop), so
+// that waiting counts as latency. Every request asks for another equation, and gets samples as
+// .npy, with the certificate computed. In the first line all requests ask for the same equation.
 package main
 
 import (
