@@ -68,31 +68,29 @@ func (l *loop) noteMessage(s *session, received message.FromWorker) {
 	}
 }
 
-// noteReason records a decision of the fleet, and what is remarkable in it.
+// noteReason records a decision of the fleet.
 func (l *loop) noteReason(reason string) {
 	l.flight.Add(flight.Record{Kind: flight.Decided, Generation: l.newestStep.Generation, Step: l.newestStep.Step, Text: reason})
-	if lost, why := machine.LostWorker(reason); lost != "" {
-		l.incident(fmt.Sprintf("worker %s is lost: %s", lost, why))
-	}
 }
 
 // noteWarning records a warning of the fleet.
-func (l *loop) noteWarning(text string) {
+func (l *loop) noteWarning(e machine.Warn) {
 	kind := flight.Failed
-	if machine.IsStall(text) {
+	if e.Stall {
 		kind = flight.Stalled
 	}
-	l.flight.Add(flight.Record{Kind: kind, Generation: l.newestStep.Generation, Step: l.newestStep.Step, Text: text})
-	l.incident(text)
+	l.flight.Add(flight.Record{Kind: kind, Generation: l.newestStep.Generation, Step: l.newestStep.Step, Text: e.Text})
+	l.incident(e.Text)
 }
 
-// noteLost records that a session has ended, and in the background what the operating system
-// knows of the worker's process, if that is on this host.
-func (l *loop) noteLost(s *session, reason string) {
-	if s.number == 0 {
-		return // it was never open
+// noteLost records that a worker is lost, and in the background what the operating system knows
+// of its process, if that is on this host.
+func (l *loop) noteLost(s *session, lost machine.Lost) {
+	l.incident(fmt.Sprintf("worker %s is lost: %s", lost.Worker, lost.Reason))
+	if s == nil {
+		return // its stream ended in the same moment
 	}
-	e := flight.Record{Kind: flight.Lost, Worker: ergoflow.WorkerID(s.from), PID: s.pid, Generation: s.state.Generation, Step: s.state.Step, Text: reason}
+	e := flight.Record{Kind: flight.Lost, Worker: lost.Worker, PID: s.pid, Generation: s.state.Generation, Step: s.state.Step, Text: lost.Reason}
 	if !s.heard.IsZero() {
 		e.Seconds = time.Since(s.heard).Seconds()
 	}

@@ -72,7 +72,6 @@ type loop struct {
 	stepping bool          // the queue handles an event
 	answered queue.Answer  // to the request being handled
 
-	decision    string        // of the event being handled
 	newestStep  ergoflow.Mark // that any worker has told of
 	incidentDue bool          // all processes will dump soon
 	dumped      time.Time     // when they last did
@@ -152,7 +151,6 @@ func (l *loop) post(e machine.Event) bool { return l.do(func() { l.step(e) }) }
 func (l *loop) step(e machine.Event) {
 	l.noteEvent(e)
 	effects, reason := l.fleet.Step(time.Now(), e)
-	l.decision = reason
 	if reason != "" {
 		l.noteReason(reason)
 		l.about(journal.Training).Info(reason)
@@ -188,11 +186,10 @@ func (l *loop) execute(effect fleet.Effect) {
 		if s := l.sessions[e.Session]; s != nil {
 			s.send(l.messages.ToWorker(e.Message))
 		}
+	case machine.Lost:
+		l.noteLost(l.sessions[e.Session], e)
 	case machine.Close:
 		if s := l.sessions[e.Session]; s != nil {
-			if lost, _ := machine.LostWorker(l.decision); lost == ergoflow.WorkerID(s.from) { // else it leaves in order
-				l.noteLost(s, e.Reason)
-			}
 			s.close(e.Reason)
 			delete(l.sessions, e.Session)
 		}
@@ -206,7 +203,7 @@ func (l *loop) execute(effect fleet.Effect) {
 		l.refused.add(e.From, e.Reason)
 	case machine.Warn:
 		l.about(journal.Training).Warn(e.Text)
-		l.noteWarning(e.Text)
+		l.noteWarning(e)
 	case machine.AwaitRoom:
 		l.help(func(ctx context.Context) {
 			if disk.Await(ctx, e.Short.Path, e.Short.Bytes) == nil {

@@ -85,11 +85,8 @@ func (v *service) Session(stream wire.Control_SessionServer) error {
 		case codes.InvalidArgument, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal: // gRPC uses Internal for bytes that are not a message
 			v.loop.refused.add(s.from, status.Convert(err).Message())
 		}
-		if !s.closed {
-			v.loop.noteLost(s, why(err))
-		}
-		delete(v.loop.sessions, s.number)
 		v.loop.step(machine.Closed{Session: s.number, Reason: why(err)})
+		delete(v.loop.sessions, s.number)
 		s.close("the stream ended")
 	})
 	return err

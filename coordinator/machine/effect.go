@@ -29,6 +29,13 @@ type (
 		To      ergoflow.WorkerID
 		Reason  string
 	}
+	// Lost: a worker is gone that did not leave in order. If its session is still open, Close
+	// follows.
+	Lost struct {
+		Session Session
+		Worker  ergoflow.WorkerID
+		Reason  string
+	}
 	// Scan asks for Scanned.
 	Scan struct{ Plan ergoflow.Plan }
 	// Publish puts one job per shard into the queue.
@@ -44,7 +51,10 @@ type (
 		Reason string
 	}
 	// Warn is a warning for the log.
-	Warn struct{ Text string }
+	Warn struct {
+		Text  string
+		Stall bool // the generation makes no step
+	}
 	// AwaitRoom asks for Room when the disk may have room.
 	AwaitRoom struct{ Short Shortage }
 	// Stopped answers Stop: all workers have left.
@@ -88,6 +98,7 @@ func (l Ledger) Validate() error {
 }
 
 func (Persist) effect()   {}
+func (Lost) effect()      {}
 func (Send) effect()      {}
 func (Close) effect()     {}
 func (Scan) effect()      {}
@@ -116,6 +127,7 @@ func (e Persist) String() string {
 }
 
 func (e Send) String() string    { return fmt.Sprintf("%s < %s", e.To, e.Message) }
+func (e Lost) String() string    { return fmt.Sprintf("lost %s: %s", e.Worker, e.Reason) }
 func (e Close) String() string   { return fmt.Sprintf("close %s: %s", e.To, e.Reason) }
 func (e Scan) String() string    { return "scan " + e.Plan.Run }
 func (e Publish) String() string { return fmt.Sprintf("publish %s shards %v", e.Plan.Run, e.Shards) }

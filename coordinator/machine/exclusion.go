@@ -125,7 +125,7 @@ func (m *Machine) exclude(ids []ergoflow.WorkerID, why string) {
 		}
 		maps.DeleteFunc(m.run.exclusions, func(_ ergoflow.WorkerID, old exclusion) bool { return m.now.Sub(old.until) > maxExclusion })
 		m.run.exclusions[id] = a
-		m.emit(Warn{fmt.Sprintf("worker %s is %s", id, a.reason)})
+		m.emit(Warn{Text: fmt.Sprintf("worker %s is %s", id, a.reason)})
 		m.because(fmt.Sprintf("worker %s is %s", id, a.reason))
 	}
 }

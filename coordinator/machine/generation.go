@@ -216,7 +216,7 @@ func (m *Machine) assign(g *generation) {
 		return
 	}
 	if d.warning != "" {
-		m.emit(Warn{fmt.Sprintf("generation %d: %s", g.number, d.warning)})
+		m.emit(Warn{Text: fmt.Sprintf("generation %d: %s", g.number, d.warning)})
 	}
 	g.phase, g.shards, g.base = assigned, shards, d.state
 	g.patience, g.waited = m.config.ReadyTimeout, 0
@@ -413,18 +413,13 @@ func (m *Machine) noteStall(g *generation, passed time.Duration) {
 		return
 	}
 	g.stalled = true
-	text := fmt.Sprintf("generation %d%s%v", g.number, stallText, g.waited.Round(time.Second))
+	text := fmt.Sprintf("generation %d has made no step for %v", g.number, g.waited.Round(time.Second))
 	if g.longestStep > 0 {
 		text += fmt.Sprintf(", the longest before took %v", g.longestStep.Round(time.Millisecond))
 	}
-	m.emit(Warn{text})
+	m.emit(Warn{Text: text, Stall: true})
 	m.because(text)
 }
-
-const stallText = " has made no step for "
-
-// IsStall reports whether a warning is of a generation that makes no step.
-func IsStall(warning string) bool { return strings.Contains(warning, stallText) }
 
 // A generation is stalled after a minute, or after stallFactor times its longest step
 // where that is more.

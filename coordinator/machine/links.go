@@ -124,7 +124,7 @@ func (m *Machine) cut(a, b ergoflow.WorkerID) bool {
 	outage := min(firstOutage<<min(l.times, 10), maxOutage)
 	l.state, l.times, l.noticed, l.checking = linkCut, l.times+1, m.clock, false
 	l.least, l.checked = m.now.Add(outage), m.now
-	m.emit(Warn{fmt.Sprintf("%s is cut: they are not in one generation before it is mended", l)})
+	m.emit(Warn{Text: fmt.Sprintf("%s is cut: they are not in one generation before it is mended", l)})
 	return true
 }
 

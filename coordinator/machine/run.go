@@ -242,7 +242,7 @@ func (m *Machine) unpublished(e Unpublished) {
 	for _, k := range e.Shards {
 		delete(m.run.published, k)
 	}
-	m.emit(Warn{fmt.Sprintf("the coordinator publishes %d jobs again: %s", len(e.Shards), e.Reason)})
+	m.emit(Warn{Text: fmt.Sprintf("the coordinator publishes %d jobs again: %s", len(e.Shards), e.Reason)})
 }
 
 // rescan scans the store again: results of jobs may be lost, and shards may arrive in
@@ -330,7 +330,7 @@ func (m *Machine) notSaved(e NotSaved) {
 		return
 	}
 	text := fmt.Sprintf("the checkpoint at step %d is not stored: %s", e.Step, e.Reason)
-	m.emit(Warn{text})
+	m.emit(Warn{Text: text})
 	if e.Short != nil && m.run.short == nil {
 		m.run.short = e.Short
 		m.emit(AwaitRoom{*e.Short})
@@ -390,7 +390,7 @@ func (m *Machine) withdraw(e Withdraw) {
 func (m *Machine) fail(reason string) {
 	m.ledger.Failure = reason
 	m.persist()
-	m.emit(Warn{fmt.Sprintf("run %s failed: %s", m.ledger.Plan.Run, reason)})
+	m.emit(Warn{Text: fmt.Sprintf("run %s failed: %s", m.ledger.Plan.Run, reason)})
 	m.because(fmt.Sprintf("run %s failed: %s", m.ledger.Plan.Run, reason))
 	if m.current != nil {
 		m.end(EndRun, "the run failed: "+reason)

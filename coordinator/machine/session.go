@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -145,32 +144,24 @@ func (m *Machine) alive(e Alive) {
 
 func (m *Machine) closed(e Closed) {
 	if w := m.worker(e.Session); w != nil {
+		m.emit(Lost{w.session, w.ID, e.Reason})
 		m.lose(w, e.Reason)
 	}
+}
+
+// expel ends a worker's session from this side.
+func (m *Machine) expel(w *worker, reason string) {
+	m.emit(Lost{w.session, w.ID, reason})
+	m.emit(Close{w.session, w.ID, reason})
+	m.lose(w, reason)
 }
 
 // lose removes a worker whose session ended, and ends the generation it is in.
 func (m *Machine) lose(w *worker, reason string) {
 	m.remove(w)
-	text := lostPrefix + fmt.Sprintf("%s: %s", w.ID, reason)
+	text := fmt.Sprintf("lost worker %s: %s", w.ID, reason)
 	m.because(text)
 	m.endIfMember(w, EndLost, text)
-}
-
-const lostPrefix = "lost worker "
-
-// LostWorker returns the first worker that a decision says is lost, and why; empty: none.
-func LostWorker(decision string) (id ergoflow.WorkerID, why string) {
-	_, after, _ := strings.Cut(decision, lostPrefix)
-	name, why, _ := strings.Cut(after, ": ")
-	why, _, _ = strings.Cut(why, ";")
-	return ergoflow.WorkerID(name), why
-}
-
-// expel ends a worker's session from this side.
-func (m *Machine) expel(w *worker, reason string) {
-	m.emit(Close{w.session, w.ID, reason})
-	m.lose(w, reason)
 }
 
 // tick pings the workers, and ends every wait that has timed out. A gap between ticks means
@@ -355,7 +346,7 @@ func (m *Machine) workerFailed(w *worker, e message.Failed) {
 	}
 	w.phase, w.reason = failed, e.Reason
 	text := fmt.Sprintf("worker %s cannot continue the run: %s", w.ID, e.Reason)
-	m.emit(Warn{text})
+	m.emit(Warn{Text: text})
 	m.because(text)
 	if slices.ContainsFunc(m.workers, func(v *worker) bool { return v.phase != failed }) {
 		m.endIfMember(w, EndFailed, text)

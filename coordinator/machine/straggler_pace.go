@@ -87,7 +87,7 @@ func (m *Machine) updateSlow(w *worker, rank int, latest, all paces) {
 	text := fmt.Sprintf("worker %s is no longer slow: %s per shard, the others take %s", w.ID, ms(own), ms(typical))
 	if s.slow {
 		text = fmt.Sprintf("worker %s is slow: %s per shard, %.1f times the others' %s", w.ID, ms(own), own/typical, ms(typical))
-		m.emit(Warn{text})
+		m.emit(Warn{Text: text})
 	}
 	m.because(text)
 }

@@ -133,6 +133,9 @@ func (c *coordinator) step(e machine.Event) {
 		c.w.logf("coordinator = %s", reason)
 	}
 	for _, effect := range effects {
+		if _, ok := effect.Effect.(machine.Lost); ok {
+			continue // it only tells the flight recorder: a crash beside it is none between effects
+		}
 		crash := !c.w.calm && c.w.oneIn(c.w.weather.crash)
 		if crash && c.w.oneIn(2) {
 			c.w.happened["coordinator crashes between effects"]++
