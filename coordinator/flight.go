@@ -18,8 +18,6 @@ const (
 	// settleTime is how long after an incident the dumps are made: by then all members have
 	// noticed it.
 	settleTime = time.Second
-	// incidentEvery is the least time between two dumps that nobody asked for.
-	incidentEvery = 5 * time.Second
 	// slowWrite is the time of a write to the disk that is remarkable.
 	slowWrite = time.Second
 	// answerTime is how long a request for dumps waits for the workers.
@@ -100,7 +98,7 @@ func (l *loop) incident(occasion string) {
 		return
 	}
 	l.incidentDue = true
-	wait := max(settleTime, time.Until(l.dumped.Add(incidentEvery)))
+	wait := max(settleTime, time.Until(l.dumped.Add(flight.DumpEvery)))
 	l.help(func(ctx context.Context) {
 		select {
 		case <-time.After(wait):
@@ -118,25 +116,16 @@ func (l *loop) incident(occasion string) {
 func (l *loop) dumpAll(occasion string, more ...flight.Record) {
 	l.orderDumps(message.Dump{Occasion: occasion})
 	more = append(more, l.presently()...)
-	l.help(func(context.Context) {
-		header, encoded, err := l.flight.Take(occasion, true, more...)
-		if err != nil {
-			l.log.Warn("cannot dump the flight recorder", "error", err)
-			return
-		}
-		_, _ = l.flight.Write(header, encoded) // it logs why not
-	})
+	l.help(func(context.Context) { l.flight.Save(occasion, more...) })
 }
 
-// orderDumps asks all workers for their dumps and returns their ids.
-func (l *loop) orderDumps(order message.Dump) (workers []ergoflow.WorkerID) {
+// orderDumps asks all workers for their dumps.
+func (l *loop) orderDumps(order message.Dump) {
 	for _, s := range l.sessions {
 		if !s.closed {
 			s.send(l.messages.ToWorker(order))
-			workers = append(workers, ergoflow.WorkerID(s.from))
 		}
 	}
-	return workers
 }
 
 // presently are records of what is so at this moment: when each worker was heard.

@@ -47,10 +47,7 @@ func (l *loop) noteMessage(s *session, received message.FromWorker) {
 		s.state = ergoflow.Mark{Generation: m.Generation, Step: m.Step}
 		if s.state.Compare(l.newestStep) > 0 { // the first that tells of the step
 			l.newestStep = s.state
-			t := m.Timing
-			l.flight.Tracer.Pace(t.Data + t.Gradient + t.Copy + t.Ring + t.Update + t.Other)
-			l.flight.Step(m.Generation, m.Step, m.Loss, flight.Phases{Data: float32(t.Data), Gradient: float32(t.Gradient), Copy: float32(t.Copy),
-				Ring: float32(t.Ring), Update: float32(t.Update), Other: float32(t.Other)})
+			l.flight.Step(m.Generation, m.Step, m.Loss, flight.Phases(m.Timing))
 		}
 	case message.Complaint:
 		l.flight.Add(flight.Record{Kind: flight.Complains, Worker: id, Peer: m.Peer, Generation: m.Generation, Step: m.Step, Text: m.Reason})
@@ -161,7 +158,5 @@ func noteEnd(k *flight.Keeper, err error) {
 		return
 	}
 	k.Add(flight.Record{Kind: flight.Ends, Text: err.Error()})
-	if header, encoded, err := k.Take("the coordinator ends with an error", true); err == nil {
-		_, _ = k.Write(header, encoded) // it logs why not
-	}
+	k.Save("the coordinator ends with an error")
 }

@@ -140,14 +140,3 @@ func (w *worker) sendDump(ctx context.Context, encoded []byte, number uint64) er
 	_, err = stream.CloseAndRecv()
 	return err
 }
-
-// dumpEnd stores a dump of a process that ends with an error.
-func (w *worker) dumpEnd(err error) {
-	header, encoded, failed := w.flight.Take(err.Error(), true)
-	if failed == nil {
-		_, failed = w.flight.Write(header, encoded)
-	}
-	if failed != nil {
-		w.log.Warn("cannot dump the flight recorder", "error", failed)
-	}
-}

@@ -19,27 +19,21 @@ import (
 
 // presently are records of what is so at this moment: how far the ring is.
 func (w *worker) presently() []flight.Record {
-	ring := w.ring.Load()
+	ring, members := w.meter.generation()
 	if ring == nil {
 		return nil
 	}
-	return ringRecords(ring.Progress(), w.members.Load())
+	return ringRecords(ring.Progress(), members)
 }
 
 // ringRecords describe how far a ring is, whose members have these ids by rank.
-func ringRecords(p allreduce.Progress, members *[]ergoflow.WorkerID) (records []flight.Record) {
-	id := func(rank int) ergoflow.WorkerID {
-		if members == nil || rank >= len(*members) {
-			return ""
-		}
-		return (*members)[rank]
-	}
+func ringRecords(p allreduce.Progress, members []ergoflow.WorkerID) (records []flight.Record) {
 	if c := p.Waits; c != nil {
-		records = append(records, flight.Record{Kind: flight.Waits, Generation: p.Generation, Step: c.Chunk.Step, Chunk: c.Chunk.Number, Rank: c.From, Worker: id(c.From),
+		records = append(records, flight.Record{Kind: flight.Waits, Generation: p.Generation, Step: c.Chunk.Step, Chunk: c.Chunk.Number, Rank: c.From, Worker: members[c.From],
 			Seconds: time.Since(c.Since).Seconds(), Text: chunkText(&c.Chunk)})
 	}
 	for _, l := range p.Links {
-		e := flight.Record{Kind: flight.Link, Generation: p.Generation, Rank: l.Rank, Worker: id(l.Rank), Seconds: l.Quiet.Seconds(), Value: float64(l.Repeated),
+		e := flight.Record{Kind: flight.Link, Generation: p.Generation, Rank: l.Rank, Worker: members[l.Rank], Seconds: l.Quiet.Seconds(), Value: float64(l.Repeated),
 			Text: fmt.Sprintf("sent %s, received %s", chunkText(l.Sent), chunkText(l.Received))}
 		if l.Unreachable {
 			e.Text += ", there is no way to it"

@@ -135,7 +135,7 @@ func TestDumpsWait(t *testing.T) {
 
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	w := &worker{id: "w", log: log, flight: flight.NewKeeper(flight.Worker, "", log), dumps: make(chan dumpOrder, 8)}
+	w := &worker{id: "w", meter: newMeter(), log: log, flight: flight.NewKeeper(flight.Worker, "", log), dumps: make(chan dumpOrder, 8)}
 	ctx := t.Context()
 	var pending []string
 	pending = w.dump(ctx, dumpOrder{occasion: "without a session"}, pending)
@@ -187,7 +187,7 @@ func TestOrdersDoNotWait(t *testing.T) {
 // The keeper of dumps ends with its context.
 func TestKeepFlightEnds(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	w := &worker{id: "w", log: log, flight: flight.NewKeeper(flight.Worker, t.TempDir(), log), dumps: make(chan dumpOrder, 8)}
+	w := &worker{id: "w", meter: newMeter(), log: log, flight: flight.NewKeeper(flight.Worker, t.TempDir(), log), dumps: make(chan dumpOrder, 8)}
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan os.Signal, 1)
 	ended := make(chan struct{})
@@ -216,7 +216,7 @@ func TestRingRecords(t *testing.T) {
 	records := ringRecords(allreduce.Progress{Generation: 3, Rank: 0,
 		Waits: &allreduce.Wait{From: 2, Chunk: chunk, Since: time.Now().Add(-time.Minute)},
 		Links: []allreduce.LinkProgress{{Rank: 1, Received: &chunk}, {Rank: 2, Quiet: time.Second, Repeated: 4, Unreachable: true}},
-	}, &members)
+	}, members)
 	if len(records) != 3 {
 		t.Fatalf("%+v", records)
 	}

@@ -88,6 +88,13 @@ func (m *meter) left() {
 	m.ring, m.place.rank = nil, -1
 }
 
+// generation is the ring of the generation with its members by rank; nil: the worker is in none.
+func (m *meter) generation() (*allreduce.Ring, []ergoflow.WorkerID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ring, m.place.members
+}
+
 // links has the bytes of every link, of earlier generations, too; mu is held.
 func (m *meter) links() map[ergoflow.WorkerID]traffic {
 	links := maps.Clone(m.past)

@@ -43,12 +43,12 @@ func (r *rank) run(ctx context.Context) error {
 	})()
 	begin := time.Now()
 	err := r.takePart(ctx)
-	if ctx.Err() != nil {
-		r.traceGeneration(begin, nil)
-	} else {
-		r.traceGeneration(begin, err)
+	failure := err
+	if ctx.Err() != nil { // the generation has ended, which is no failure of this rank
+		failure = nil
 	}
-	if err != nil && ctx.Err() == nil {
+	r.traceGeneration(begin, failure)
+	if failure != nil {
 		r.session.w.meter.count(func(c *counts) { c.broken++ })
 	}
 	if e, ok := errors.AsType[*allreduce.Error](err); ok {
@@ -57,7 +57,7 @@ func (r *rank) run(ctx context.Context) error {
 	if err != nil {
 		r.broke(ctx, err)
 	}
-	r.session.w.ring.Store(nil)
+	r.session.w.meter.left()
 	r.doing("")
 	return err
 }
@@ -102,11 +102,7 @@ func (r *rank) takePart(ctx context.Context) (err error) {
 		return err
 	}
 	defer r.ring.Close()
-	members := r.workers()
-	r.session.w.meter.joined(r.ring, members)
-	defer r.session.w.meter.left()
-	r.session.w.members.Store(&members)
-	r.session.w.ring.Store(r.ring)
+	r.session.w.meter.joined(r.ring, r.workers())
 	ctx, cancel := context.WithCancel(ctx)
 	r.batches = r.replica.Batches(ctx, r.assign.Shards)
 	defer r.batches.Wait()
@@ -197,9 +193,7 @@ const (
 // record has the flight recorder keep the step that was applied.
 func (r *rank) record(loss float64) {
 	t, recorder := r.timing, r.session.w.flight
-	recorder.Step(r.assign.Generation, r.step, loss, flight.Phases{Data: float32(t.Data), Gradient: float32(t.Gradient), Copy: float32(t.Copy),
-		Ring: float32(t.Ring), Update: float32(t.Update), Other: float32(t.Other)})
-	recorder.Tracer.Pace(t.Data + t.Gradient + t.Copy + t.Ring + t.Update + t.Other)
+	recorder.Step(r.assign.Generation, r.step, loss, flight.Phases(t))
 	if t.Data > slowDevice {
 		recorder.Add(flight.Record{Kind: flight.Slow, Generation: r.assign.Generation, Step: r.step, Seconds: t.Data, Text: "its batch, for which it reads shards"})
 	}

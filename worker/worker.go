@@ -105,8 +105,6 @@ type worker struct {
 	current    atomic.Pointer[session] // nil between sessions
 	flight     *flight.Keeper
 	dumps      chan dumpOrder
-	ring       atomic.Pointer[allreduce.Ring]      // of the rank; nil: there is none
-	members    atomic.Pointer[[]ergoflow.WorkerID] // of its generation, by rank
 
 	replica   atomic.Pointer[replica.Replica] // nil before the first Prepare
 	verified  replica.Verified
@@ -168,7 +166,7 @@ func Run(ctx context.Context, c Config) error {
 		return nil
 	}
 	if err != nil {
-		w.dumpEnd(err)
+		w.flight.Save(err.Error())
 	}
 	return err
 }

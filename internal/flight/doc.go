@@ -3,7 +3,7 @@
 // explain reads the files of all members.
 //
 // A [Recorder] keeps three rings: events, the last steps, and one step a second from longer
-// ago. To record takes a lock and copies 208 bytes; nothing is written or allocated. [Watch]
+// ago. To record takes a lock and copies 232 bytes; nothing is written or allocated. [Watch]
 // looks four times a second at the process itself: whether it stood still, whether the wall
 // clock jumped, how much memory it uses.
 //

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
@@ -79,6 +80,22 @@ func (k *Keeper) Close() {
 	if k.temporary {
 		_ = os.Remove(k.dir) // fails where dumps are left
 	}
+}
+
+// Step records a step that was applied. By its time the execution trace is kept or not.
+func (k *Keeper) Step(generation ergoflow.Generation, step ergoflow.Step, loss float64, phases Phases) {
+	k.Recorder.Step(generation, step, loss, phases)
+	k.Tracer.pace(phases.total())
+}
+
+// Save makes a dump and stores it. It logs where, or why not.
+func (k *Keeper) Save(occasion string, more ...Record) {
+	header, encoded, err := k.Take(occasion, true, more...)
+	if err != nil {
+		k.Log.Warn("cannot dump the flight recorder", "error", err)
+		return
+	}
+	_, _ = k.Write(header, encoded) // it logs why not
 }
 
 // Take makes a dump, with the execution trace beside where one is kept and wanted.
@@ -159,12 +176,12 @@ func Stacks() (records []Record) {
 // A Spacing keeps a stall from being dumped again and again.
 type Spacing struct{ last time.Time }
 
-// dumpEvery is the least time between two dumps that nobody asked for.
-const dumpEvery = 5 * time.Second
+// DumpEvery is the least time between two dumps that nobody asked for.
+const DumpEvery = 5 * time.Second
 
 // Due reports whether another dump may be made now, and notes that it is.
 func (s *Spacing) Due(now time.Time) bool {
-	if !s.last.IsZero() && now.Sub(s.last) < dumpEvery {
+	if !s.last.IsZero() && now.Sub(s.last) < DumpEvery {
 		return false
 	}
 	s.last = now

@@ -80,15 +80,18 @@ type Record struct {
 	Phases     Phases              `json:"phases,omitzero"`
 }
 
-// Phases are the parts of a step, in seconds.
+// Phases are the parts of a step, in seconds. It has the fields of message.Timing, so that one is
+// the other's conversion.
 type Phases struct {
-	Data     float32 `json:"data"`
-	Gradient float32 `json:"gradient"`
-	Copy     float32 `json:"copy"`
-	Ring     float32 `json:"ring"`
-	Update   float32 `json:"update"`
-	Other    float32 `json:"other"`
+	Data     float64 `json:"data"`
+	Gradient float64 `json:"gradient"`
+	Copy     float64 `json:"copy"`
+	Ring     float64 `json:"ring"`
+	Update   float64 `json:"update"`
+	Other    float64 `json:"other"`
 }
+
+func (p Phases) total() float64 { return p.Data + p.Gradient + p.Copy + p.Ring + p.Update + p.Other }
 
 // Bounds of the texts of a record, in bytes. Sixty-four members with the longest ids fit.
 const (

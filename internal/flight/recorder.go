@@ -10,7 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// Bounds of a recorder. A record has 208 bytes without its texts, so that all rings have 2.7 MiB
+// Bounds of a recorder. A record has 232 bytes without its texts, so that all rings have 2.9 MiB
 // and the texts of events 4 MiB.
 const (
 	maxEvents   = 8192
@@ -156,13 +156,9 @@ func (r *Recorder) Begin(place, what string, generation ergoflow.Generation, ste
 
 // finite replaces numbers that JSON cannot write.
 func (e *Record) finite() {
-	for _, v := range []*float64{&e.Value, &e.Seconds, &e.Limit} {
+	p := &e.Phases
+	for _, v := range []*float64{&e.Value, &e.Seconds, &e.Limit, &p.Data, &p.Gradient, &p.Copy, &p.Ring, &p.Update, &p.Other} {
 		if math.IsNaN(*v) || math.IsInf(*v, 0) {
-			*v = 0
-		}
-	}
-	for _, v := range []*float32{&e.Phases.Data, &e.Phases.Gradient, &e.Phases.Copy, &e.Phases.Ring, &e.Phases.Update, &e.Phases.Other} {
-		if math.IsNaN(float64(*v)) || math.IsInf(float64(*v), 0) {
 			*v = 0
 		}
 	}

@@ -124,7 +124,7 @@ func TestRecorderMemory(t *testing.T) {
 // Numbers that JSON has no words for, and secrets, are not in a dump.
 func TestClean(t *testing.T) {
 	r := New(Worker)
-	r.Step(1, 2, math.NaN(), Phases{Ring: float32(math.Inf(1))})
+	r.Step(1, 2, math.NaN(), Phases{Ring: math.Inf(1)})
 	r.Add(Record{Kind: Failed, Value: math.Inf(-1), Seconds: math.NaN(), Text: "nats://user:geheim@host:4222 and ERGO1abc::id.geheim, Bearer geheim, -----BEGIN PRIVATE KEY-----\ngeheim\n-----END PRIVATE KEY----- \x1b[31m" + strings.Repeat("ü", 600)})
 	encoded, err := r.Dump("asked with ERGO1geheim").Encode()
 	if err != nil {

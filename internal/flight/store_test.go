@@ -175,7 +175,7 @@ func TestTracerFollowsThePace(t *testing.T) {
 		{0.002, 20 * steadySteps, false},
 	} {
 		for range phase.steps {
-			tracer.Pace(phase.step)
+			tracer.pace(phase.step)
 		}
 		if kept() != phase.want {
 			t.Errorf("after %d steps of %g s a trace is kept: %t", phase.steps, phase.step, kept())
@@ -188,7 +188,7 @@ func TestTracerFollowsThePace(t *testing.T) {
 	}
 	another.Stop()
 	var none *Tracer
-	none.Pace(1)
+	none.pace(1)
 	none.Stop()
 	if b, err := none.Bytes(); b != nil || err != nil {
 		t.Errorf("no tracer has %d bytes, %v", len(b), err)

@@ -50,8 +50,8 @@ func (t *Tracer) start() error {
 	return nil
 }
 
-// Pace tells how long a step took. It does not wait while the trace is being written.
-func (t *Tracer) Pace(seconds float64) {
+// pace tells how long a step took. It does not wait while the trace is being written.
+func (t *Tracer) pace(seconds float64) {
 	if t == nil || !t.mu.TryLock() {
 		return
 	}
