@@ -219,7 +219,7 @@ func TestRefusedDumps(t *testing.T) {
 		"whole":                   {&wire.FlightHeader{Worker: "w", Size: size}, [][]byte{whole}, codes.OK},
 		"in parts":                {&wire.FlightHeader{Worker: "w", Size: size}, [][]byte{whole[:9], whole[9:]}, codes.OK},
 		"of an unknown request":   {&wire.FlightHeader{Worker: "w", Number: 99, Size: size}, [][]byte{whole}, codes.OK},
-		"no header":               {nil, [][]byte{whole}, codes.InvalidArgument},
+		"no header":               {nil, [][]byte{whole}, codes.FailedPrecondition},
 		"of a stranger":           {&wire.FlightHeader{Worker: "stranger", Size: size}, [][]byte{whole}, codes.FailedPrecondition},
 		"of another":              {&wire.FlightHeader{Worker: "w", Size: int64(len(foreign))}, [][]byte{foreign}, codes.InvalidArgument},
 		"no size":                 {&wire.FlightHeader{Worker: "w"}, [][]byte{whole}, codes.InvalidArgument},

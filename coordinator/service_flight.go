@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,19 +24,15 @@ func (v *service) SaveFlight(stream wire.Control_SaveFlightServer) error {
 	}
 	h := first.GetHeader()
 	id := ergoflow.WorkerID(convert.Clip(h.GetWorker()))
-	if err := v.admitDump(h, id); err != nil {
+	if err := v.admitDump(id); err != nil {
 		return err
 	}
-	encoded := make([]byte, 0, h.GetSize())
-	for int64(len(encoded)) < h.GetSize() {
-		part, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		if len(part.GetData()) == 0 || int64(len(encoded)+len(part.GetData())) > h.GetSize() {
-			return status.Errorf(codes.InvalidArgument, "the dump has not the %d bytes that its header announces", h.GetSize())
-		}
-		encoded = append(encoded, part.GetData()...)
+	encoded, err := wire.ReadFlight(h, flight.MaxDump, stream.Recv)
+	if errors.Is(err, wire.ErrFlight) {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	if err != nil {
+		return err
 	}
 	about, err := flight.ReadHeader(encoded)
 	if err != nil {
@@ -52,8 +49,8 @@ func (v *service) SaveFlight(stream wire.Control_SaveFlightServer) error {
 	return stream.SendAndClose(&wire.SaveFlightReply{})
 }
 
-// admitDump returns why a dump with this header is not taken.
-func (v *service) admitDump(h *wire.FlightHeader, id ergoflow.WorkerID) error {
+// admitDump returns why a dump of this worker is not taken.
+func (v *service) admitDump(id ergoflow.WorkerID) error {
 	known := false
 	open := v.loop.do(func() {
 		for _, s := range v.loop.sessions {
@@ -63,10 +60,6 @@ func (v *service) admitDump(h *wire.FlightHeader, id ergoflow.WorkerID) error {
 	switch {
 	case !open:
 		return errEnding
-	case h == nil:
-		return status.Error(codes.InvalidArgument, "a dump begins with its header")
-	case h.GetSize() <= 0 || h.GetSize() > flight.MaxDump:
-		return status.Errorf(codes.InvalidArgument, "a dump of %d bytes, not 1 to %d", h.GetSize(), flight.MaxDump)
 	case !known:
 		return status.Errorf(codes.FailedPrecondition, "%.128q has no session", id)
 	case !v.loop.flights.limit.Allow():
@@ -103,7 +96,7 @@ func (v *service) Flights(_ *wire.FlightsRequest, stream wire.Control_FlightsSer
 	}
 	got, missing := l.flights.end(number)
 	for id, encoded := range got {
-		if err := sendDump(stream, id, encoded); err != nil {
+		if err := wire.SendFlight(stream.Send, &wire.FlightHeader{Worker: string(id)}, encoded); err != nil {
 			return err
 		}
 	}
@@ -115,16 +108,5 @@ func (v *service) Flights(_ *wire.FlightsRequest, stream wire.Control_FlightsSer
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	return sendDump(stream, "", encoded)
-}
-
-func sendDump(stream wire.Control_FlightsServer, id ergoflow.WorkerID, encoded []byte) error {
-	err := stream.Send(&wire.FlightPart{Part: &wire.FlightPart_Header{Header: &wire.FlightHeader{Worker: string(id), Size: int64(len(encoded))}}})
-	for part := range slices.Chunk(encoded, partSize) {
-		if err != nil {
-			return err
-		}
-		err = stream.Send(&wire.FlightPart{Part: &wire.FlightPart_Data{Data: part}})
-	}
-	return err
+	return wire.SendFlight(stream.Send, &wire.FlightHeader{}, encoded)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -127,13 +126,7 @@ func (w *worker) sendDump(ctx context.Context, encoded []byte, number uint64) er
 	if err != nil {
 		return err
 	}
-	err = stream.Send(&wire.FlightPart{Part: &wire.FlightPart_Header{Header: &wire.FlightHeader{Worker: string(w.id), Number: number, Size: int64(len(encoded))}}})
-	for part := range slices.Chunk(encoded, partBytes) {
-		if err != nil {
-			break
-		}
-		err = stream.Send(&wire.FlightPart{Part: &wire.FlightPart_Data{Data: part}})
-	}
+	err = wire.SendFlight(stream.Send, &wire.FlightHeader{Worker: string(w.id), Number: number}, encoded)
 	if err != nil && !errors.Is(err, io.EOF) { // after EOF the reply has the reason
 		return err
 	}

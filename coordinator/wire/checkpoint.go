@@ -1,5 +1,5 @@
 // Package wire has the protobuf messages and services between workers, coordinator and
-// command line (wire.proto), and what receives a checkpoint in parts.
+// command line (wire.proto), and what carries checkpoints and dumps in parts.
 package wire
 
 import (
