@@ -128,7 +128,7 @@ func (l *loop) noteSaved(h *wire.CheckpointHeader, took time.Duration, err error
 		l.flight.Add(e)
 	}
 	if took >= slowWrite {
-		e.Kind, e.Text = flight.Slow, "writing the checkpoint to "+l.saved.Path()
+		e.Kind, e.Text = flight.Slow, flight.SlowWrite+"the checkpoint to "+l.saved.Path()
 		l.flight.Add(e)
 		l.do(func() { l.incident(fmt.Sprintf("%s took %v", e.Text, took.Round(time.Millisecond))) })
 	}

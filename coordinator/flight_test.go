@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -256,5 +258,26 @@ func TestFloodOfDumps(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Errorf("%d dumps at once, and none was refused", 2*maxBurst)
+	}
+}
+
+// What package explain looks for in the machine's texts is in its traces.
+func TestTextsThatExplainKnows(t *testing.T) {
+	traces, err := filepath.Glob("machine/testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, trace := range traces {
+		b, err := os.ReadFile(trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(b)
+	}
+	for _, said := range []string{flight.SaysSilent, flight.SaysReopened} {
+		if !regexp.MustCompile(`(?m)^    lost \S+: ` + said).MatchString(all.String()) {
+			t.Errorf("no worker is lost because of %q", said)
+		}
 	}
 }

@@ -178,7 +178,7 @@ func (l *loop) step(e machine.Event) {
 func (l *loop) execute(effect fleet.Effect) {
 	switch e := effect.Effect.(type) {
 	case machine.Persist:
-		if err := l.timed("writing "+l.ledger.db.Path(), func() error { return l.ledger.persist(effect.Slot, e.Ledger) }); err != nil {
+		if err := l.timed(flight.SlowWrite+l.ledger.db.Path(), func() error { return l.ledger.persist(effect.Slot, e.Ledger) }); err != nil {
 			l.flight.Add(flight.Record{Kind: flight.Failed, Text: err.Error()})
 			l.fatal = err
 		}

@@ -78,7 +78,7 @@ func (w *worker) note(e protocol.Event) {
 	case protocol.Refused:
 		w.flight.Add(flight.Record{Kind: flight.Sent, Text: "refused a stream of " + e.From + ": " + e.Reason})
 	case protocol.LinkChecked:
-		said := "it works"
+		said := flight.LinkWorks
 		if e.Err != nil {
 			said = e.Err.Error()
 		}

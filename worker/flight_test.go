@@ -22,6 +22,8 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/flight"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
+	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
 // A worker that trains answers an order to dump with its place in the generation, its steps, and
@@ -228,5 +230,17 @@ func TestRingRecords(t *testing.T) {
 	}
 	if e := records[2]; e.Worker != "c" || e.Seconds != 1 || e.Value != 4 || !strings.Contains(e.Text, "no way to it") {
 		t.Errorf("link: %+v", e)
+	}
+}
+
+// What package explain looks for in the texts of the protocol and of the trainer is in them.
+func TestTextsThatExplainKnows(t *testing.T) {
+	for said, err := range map[string]error{
+		flight.SaysLeft: protocol.ErrLeft, flight.SaysTransferred: protocol.ErrTransferred,
+		flight.SaysSilentCoordinator: protocol.ErrSilent, flight.SaysDiverged: trainer.ErrDiverged,
+	} {
+		if !strings.Contains(err.Error(), said) {
+			t.Errorf("%q is not in %q", said, err)
+		}
 	}
 }

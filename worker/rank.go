@@ -62,19 +62,10 @@ func (r *rank) run(ctx context.Context) error {
 	return err
 }
 
-// What a rank does, for the flight recorder. While it computes, its ring says whether it waits
-// for another rank.
-const (
-	doesConnect = "takes the state and connects to the other ranks"
-	doesWait    = "waits for the coordinator"
-	doesRead    = "waits for its batch"
-	doesCompute = "computes on its device"
-	doesUpdate  = "updates the state on its device"
-)
-
-// doing notes what the rank does from now on; empty: nothing any more.
+// doing notes what the rank does from now on; empty: nothing any more. While it computes, its ring
+// says whether it waits for another rank.
 func (r *rank) doing(what string) {
-	r.session.w.flight.Begin("rank", what, r.assign.Generation, r.step)
+	r.session.w.flight.Begin(flight.PlaceRank, what, r.assign.Generation, r.step)
 }
 
 func (r *rank) blame(e *allreduce.Error, err error) *protocol.Blame {
@@ -94,7 +85,7 @@ func (r *rank) takePart(ctx context.Context) (err error) {
 	if r.replica == nil {
 		return errors.New("assigned to a generation before being prepared")
 	}
-	r.doing(doesConnect)
+	r.doing(flight.DoesConnect)
 	if err := r.session.takeState(ctx, r.replica, r.assign.Source); err != nil {
 		return err
 	}
@@ -109,7 +100,7 @@ func (r *rank) takePart(ctx context.Context) (err error) {
 	defer cancel()
 	defer r.replica.EndSubscriptions()
 	r.step = r.replica.Step()
-	r.doing(doesWait)
+	r.doing(flight.DoesWait)
 	r.session.post(protocol.Joined{Step: r.step})
 	for {
 		select {
@@ -141,13 +132,13 @@ func (r *rank) compute(ctx context.Context) error {
 		r.watch = replica.NewStopwatch()
 	}
 	r.timing = message.Timing{Other: r.watch.Lap()}
-	r.doing(doesRead)
+	r.doing(flight.DoesRead)
 	batch, err := r.batches.Next(ctx)
 	if err != nil {
 		return err
 	}
 	r.timing.Data = r.watch.Lap()
-	r.doing(doesCompute)
+	r.doing(flight.DoesCompute)
 	if change := r.session.w.changeBatch; change != nil {
 		change(batch)
 	}
@@ -159,7 +150,7 @@ func (r *rank) compute(ctx context.Context) error {
 	}
 	r.timing.Gradient, r.timing.Copy, r.timing.Ring = parts.Gradient, parts.Copy, parts.Ring
 	r.update.Generation, r.update.Workers = r.assign.Generation, r.workers()
-	r.doing(doesWait)
+	r.doing(flight.DoesWait)
 	r.session.post(protocol.Summed{})
 	return nil
 }
@@ -167,7 +158,7 @@ func (r *rank) compute(ctx context.Context) error {
 // apply applies the update that all ranks apply.
 func (r *rank) apply() error {
 	r.timing.Other += r.watch.Lap()
-	r.doing(doesUpdate)
+	r.doing(flight.DoesUpdate)
 	loss, samples, err := r.replica.Apply(r.update)
 	if err != nil {
 		return fmt.Errorf("update of step %d: %w", r.update.Step, err)
@@ -175,7 +166,7 @@ func (r *rank) apply() error {
 	r.timing.Update = r.watch.Lap()
 	r.session.w.meter.stepped(r.timing)
 	r.step = r.replica.Step()
-	r.doing(doesWait)
+	r.doing(flight.DoesWait)
 	r.record(loss)
 	r.traceStep()
 	r.session.post(protocol.Applied{Progress: message.Progress{
@@ -195,12 +186,12 @@ func (r *rank) record(loss float64) {
 	t, recorder := r.timing, r.session.w.flight
 	recorder.Step(r.assign.Generation, r.step, loss, flight.Phases(t))
 	if t.Data > slowDevice {
-		recorder.Add(flight.Record{Kind: flight.Slow, Generation: r.assign.Generation, Step: r.step, Seconds: t.Data, Text: "its batch, for which it reads shards"})
+		recorder.Add(flight.Record{Kind: flight.Slow, Generation: r.assign.Generation, Step: r.step, Seconds: t.Data, Text: flight.SlowBatch})
 	}
 	device := t.Gradient + t.Copy + t.Update
 	if r.typical > 0 && device > max(slowDevice, slowDeviceFactor*r.typical) {
 		recorder.Add(flight.Record{Kind: flight.Slow, Generation: r.assign.Generation, Step: r.step, Seconds: device,
-			Text: fmt.Sprintf("the device; a step usually takes it %.3g s", r.typical)})
+			Text: fmt.Sprintf("%s; a step usually takes it %.3g s", flight.SlowDevice, r.typical)})
 		return
 	}
 	if r.typical == 0 {

@@ -182,7 +182,7 @@ func (r *Recorder) Dump(occasion string, more ...Record) *Dump {
 	d := &Dump{Header: Header{Format: Format, Process: r.identity, Run: r.run, Occasion: Clean(occasion), At: now.Round(0).UTC(), Since: now.Sub(r.began).Seconds()}}
 	d.Records = slices.Concat(r.events.all(), r.oldSteps.all(), r.steps.all())
 	for place, a := range r.doing {
-		more = append(more, Record{Kind: Doing, Generation: a.generation, Step: a.step, Seconds: now.Sub(a.since).Seconds(), Text: place + ": " + a.what})
+		more = append(more, Record{Kind: Doing, Generation: a.generation, Step: a.step, Seconds: now.Sub(a.since).Seconds(), Text: DoingText(place, a.what)})
 	}
 	for _, e := range more {
 		e.clean()

@@ -29,7 +29,7 @@ func (g *gauge) next(u memory.Usage) (found []Record) {
 	used, limit := humanize.IBytes(u.Bytes), u.Limit.String()
 	if g.known && u.Killed > g.killed {
 		found = append(found, Record{Kind: Memory, Value: float64(u.Bytes), Limit: float64(u.Limit.Bytes),
-			Text: fmt.Sprintf("the kernel has ended a process of this cgroup for want of memory; %s are used of %s", used, limit)})
+			Text: fmt.Sprintf("%s for want of memory; %s are used of %s", KernelEnded, used, limit)})
 	}
 	switch share := float64(u.Bytes) / float64(max(u.Limit.Bytes, 1)); {
 	case share >= fullMemory && !g.full:

@@ -57,7 +57,7 @@ var faults = map[string]struct {
 		s.workers[0].wait(22, s.workers[1], 1, 12)
 		s.workers[2].wait(22, s.workers[1], 1, 12)
 		for _, w := range s.workers {
-			w.add(22, flight.Record{Kind: flight.Doing, Generation: 7, Step: 889, Seconds: 12, Text: computing})
+			w.add(22, flight.Record{Kind: flight.Doing, Generation: 7, Step: 889, Seconds: 12, Text: flight.DoingText(flight.PlaceRank, flight.DoesCompute)})
 		}
 	}, causeDevice, Culprit{Kind: Worker, Worker: "w1"}, []string{"device of worker w1 (rank 1", "for 12.0 s", "usually takes its device 85 ms"}},
 
@@ -98,8 +98,8 @@ var faults = map[string]struct {
 
 	"a shard store that does not answer": {2, func(s *stage) {
 		s.workers[0].wait(20, s.workers[1], 1, 10)
-		s.workers[0].add(20, flight.Record{Kind: flight.Doing, Generation: 7, Step: 889, Seconds: 10, Text: computing})
-		s.workers[1].add(20, flight.Record{Kind: flight.Doing, Generation: 7, Step: 889, Seconds: 10, Text: reading})
+		s.workers[0].add(20, flight.Record{Kind: flight.Doing, Generation: 7, Step: 889, Seconds: 10, Text: flight.DoingText(flight.PlaceRank, flight.DoesCompute)})
+		s.workers[1].add(20, flight.Record{Kind: flight.Doing, Generation: 7, Step: 889, Seconds: 10, Text: flight.DoingText(flight.PlaceRank, flight.DoesRead)})
 	}, causeStore, Culprit{Kind: Disk}, []string{"Worker w1 (rank 1, pid 101, host h1) waits for its batch"}},
 
 	"a slow disk": {2, func(s *stage) {
@@ -144,7 +144,7 @@ var faults = map[string]struct {
 		s.workers[1].ends = 9.6
 		s.coordinator.Host = "h1"
 		s.lose(10, s.workers[1], 0.1, "the stream broke")
-		s.coordinator.add(10.5, flight.Record{Kind: flight.Memory, Text: kernelEnded + " for want of memory; 40 B are used of 100 B, the limit of the cgroup"})
+		s.coordinator.add(10.5, flight.Record{Kind: flight.Memory, Text: flight.KernelEnded + " for want of memory; 40 B are used of 100 B, the limit of the cgroup"})
 	}, causeMemory, Culprit{Kind: Worker, Worker: "w1"}, []string{"process of its cgroup", "The coordinator recorded it"}},
 
 	"a killed process": {2, func(s *stage) {
@@ -265,7 +265,7 @@ func TestHealthy(t *testing.T) {
 		"it is dumped in the middle of a step": func(s *stage) {
 			for _, w := range s.workers {
 				w.ends = 10.05
-				w.add(10.05, flight.Record{Kind: flight.Doing, Generation: 7, Step: 889, Seconds: 0.05, Text: computing})
+				w.add(10.05, flight.Record{Kind: flight.Doing, Generation: 7, Step: 889, Seconds: 0.05, Text: flight.DoingText(flight.PlaceRank, flight.DoesCompute)})
 			}
 			s.workers[0].wait(10.05, s.workers[1], 1, 0.02)
 		},

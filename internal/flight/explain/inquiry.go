@@ -91,19 +91,12 @@ func isStop(e *event) bool {
 	case flight.Waits:
 		return e.Seconds >= longWait.Seconds()
 	case flight.Doing:
-		return e.Seconds >= longWait.Seconds() && strings.HasPrefix(e.Text, "rank: ")
+		return e.Seconds >= longWait.Seconds() && strings.HasPrefix(e.Text, flight.DoingText(flight.PlaceRank, ""))
 	case flight.Checked:
-		return e.Text != "" && e.Text != linkWorks
+		return e.Text != "" && e.Text != flight.LinkWorks
 	}
 	return false
 }
-
-// How workers record what a rank does, and a link that works.
-const (
-	computing = "rank: computes on its device"
-	reading   = "rank: waits for its batch"
-	linkWorks = "it works"
-)
 
 // quiet is the time without any sign that separates two incidents.
 const quiet = 15 * time.Second
@@ -145,13 +138,13 @@ func (c *inquiry) isOrderly(e *event) bool {
 	if e.Kind != flight.Left && e.Kind != flight.Lost {
 		return false
 	}
-	if e.Kind == flight.Left && (strings.Contains(e.Text, "another run") || strings.Contains(e.Text, "left the cluster")) {
+	if e.Kind == flight.Left && (strings.Contains(e.Text, flight.SaysTransferred) || strings.Contains(e.Text, flight.SaysLeft)) {
 		return true
 	}
 	for _, m := range c.members {
 		for _, other := range m.events {
 			apart := other.at.Sub(e.at).Abs()
-			if other.Kind == flight.Ends && apart < together && (m.Role == flight.Coordinator && e.Kind == flight.Left || m.ID == e.Worker && e.Kind == flight.Lost && strings.Contains(other.Text, "left the cluster")) {
+			if other.Kind == flight.Ends && apart < together && (m.Role == flight.Coordinator && e.Kind == flight.Left || m.ID == e.Worker && e.Kind == flight.Lost && strings.Contains(other.Text, flight.SaysLeft)) {
 				return true
 			}
 		}

@@ -80,7 +80,7 @@ func (m *member) ended() bool {
 func silentCoordinator(c *inquiry) (found []finding) {
 	var silent []*event
 	for _, e := range c.during(flight.Left) {
-		if strings.Contains(e.Text, "the coordinator is silent") {
+		if strings.Contains(e.Text, flight.SaysSilentCoordinator) {
 			silent = append(silent, e)
 		}
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
-// diverging is in the error of a step whose loss or gradient is not finite.
-const diverging = "training diverged"
-
 // diverged: all ranks of a step find that its loss or gradient is not finite.
 func diverged(c *inquiry) (found []finding) {
 	type place struct {
@@ -24,7 +21,7 @@ func diverged(c *inquiry) (found []finding) {
 	places := make(map[place]bool)
 	f := finding{cause: causeDiverged, culprit: Culprit{Kind: Model}, certainty: seen}
 	for _, e := range c.during(flight.Diverged, flight.Complains, flight.Unfit) {
-		if !strings.Contains(e.Text, diverging) {
+		if !strings.Contains(e.Text, flight.SaysDiverged) {
 			continue
 		}
 		if first == nil {
@@ -115,7 +112,7 @@ func slowDisk(c *inquiry) (found []finding) {
 	var first, worst *event
 	f := finding{cause: causeSlowDisk, certainty: seen}
 	for _, e := range c.during(flight.Slow) {
-		if !strings.HasPrefix(e.Text, "writing ") && !strings.Contains(e.Text, "reads shards") {
+		if !strings.HasPrefix(e.Text, flight.SlowWrite) && e.Text != flight.SlowBatch {
 			continue
 		}
 		if first == nil || e.begin().Before(first.begin()) {

@@ -22,7 +22,7 @@ func median(all []float64) float64 {
 // it. Or the device came back, and the step that it took is recorded.
 func stuckDevice(c *inquiry) (found []finding) {
 	for _, e := range c.during(flight.Slow) {
-		if !strings.HasPrefix(e.Text, "the device") {
+		if !strings.HasPrefix(e.Text, flight.SlowDevice) {
 			continue
 		}
 		m := e.member
@@ -33,7 +33,7 @@ func stuckDevice(c *inquiry) (found []finding) {
 	}
 	for _, e := range c.during(flight.Doing) {
 		m := e.member
-		if e.Seconds < longWait.Seconds() || !strings.HasPrefix(e.Text, computing) || m.waitedAt(e.at) || m.steppedAfter(e.at) {
+		if e.Seconds < longWait.Seconds() || e.Text != flight.DoingText(flight.PlaceRank, flight.DoesCompute) || m.waitedAt(e.at) || m.steppedAfter(e.at) {
 			continue
 		}
 		usual := m.usualDevice()
@@ -56,7 +56,7 @@ const deviceHint = "look at the device (nvidia-smi, dmesg) and at what else comp
 func stuckStore(c *inquiry) (found []finding) {
 	for _, e := range c.during(flight.Doing) {
 		m := e.member
-		if e.Seconds < longWait.Seconds() || !strings.HasPrefix(e.Text, reading) || m.steppedAfter(e.at) {
+		if e.Seconds < longWait.Seconds() || e.Text != flight.DoingText(flight.PlaceRank, flight.DoesRead) || m.steppedAfter(e.at) {
 			continue
 		}
 		found = append(found, finding{cause: causeStore, culprit: Culprit{Kind: Disk, Worker: m.ID, Host: m.Host}, certainty: inferred, at: e.begin(), events: []*event{e},

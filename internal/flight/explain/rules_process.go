@@ -56,7 +56,7 @@ func outOfMemory(c *inquiry) (found []finding) {
 			case e.member == m:
 				f.says = fmt.Sprintf("The process of %s ended at %s UTC, without leaving, when its memory was nearly used up.", who, clock(lost.at))
 				f.addMemory(c)
-			case strings.HasPrefix(e.Text, kernelEnded) && lost.at.Sub(e.at).Abs() < together && (m == nil && e.member.Role == flight.Coordinator || m != nil && m.Host == e.member.Host):
+			case strings.HasPrefix(e.Text, flight.KernelEnded) && lost.at.Sub(e.at).Abs() < together && (m == nil && e.member.Role == flight.Coordinator || m != nil && m.Host == e.member.Host):
 				f.says = fmt.Sprintf("The process of %s ended at %s UTC, without leaving, when the kernel ended a process of its cgroup for want of memory.", who, clock(lost.at))
 				f.more = append(f.more, fmt.Sprintf("%s recorded it: %s.", title(e.member.label()), e.Text))
 			default:
@@ -68,9 +68,6 @@ func outOfMemory(c *inquiry) (found []finding) {
 	}
 	return found
 }
-
-// kernelEnded begins the text of a record that the kernel has ended a process of a cgroup.
-const kernelEnded = "the kernel has ended a process of this cgroup"
 
 const memoryHint = "raise the memory limit, start fewer workers on that machine, or compute fewer functions at once: --set training.micro_batch=N"
 
@@ -90,7 +87,7 @@ func (f *finding) addMemory(c *inquiry) {
 }
 
 // isSilence reports whether a session ended for silence, and not because a stream broke.
-func isSilence(lost *event) bool { return strings.HasPrefix(lost.Text, "silent") }
+func isSilence(lost *event) bool { return strings.HasPrefix(lost.Text, flight.SaysSilent) }
 
 // stoodStill: a process found that its own ticks came late. Where several of one host did at the
 // same time, the machine stood still.
@@ -172,7 +169,7 @@ func stoppedByTheSystem(c *inquiry) (found []finding) {
 // endedProcess: a stream broke, nobody had asked the worker to leave, and it did not say why.
 func endedProcess(c *inquiry) (found []finding) {
 	for _, lost := range c.during(flight.Lost) {
-		if c.isOrderly(lost) || isSilence(lost) || strings.Contains(lost.Text, "the same process") {
+		if c.isOrderly(lost) || isSilence(lost) || strings.Contains(lost.Text, flight.SaysReopened) {
 			continue
 		}
 		if m := c.worker(lost.Worker); m != nil && m.dumped.After(lost.at.Add(together)) {
@@ -224,7 +221,7 @@ func ownError(c *inquiry) (found []finding) {
 			says: fmt.Sprintf("%s cannot continue the run since %s UTC: %s.", title(c.who(e.Worker, e.Generation)), clock(e.at), e.Text), hint: errorHint})
 	}
 	for _, e := range c.during(flight.Complains) {
-		if e.Peer != "" || strings.Contains(e.Text, aborted) {
+		if e.Peer != "" || strings.Contains(e.Text, flight.SaysAborted) {
 			continue
 		}
 		found = append(found, finding{cause: causeError, culprit: c.culpritOf(e.Worker, 0), certainty: inferred, at: e.at, events: []*event{e},
@@ -233,11 +230,7 @@ func ownError(c *inquiry) (found []finding) {
 	return found
 }
 
-const (
-	errorHint = "docs/operations.md has a table of errors and what to do"
-	// aborted is in errors that come from the end of a generation, which has another cause.
-	aborted = " aborted: "
-)
+const errorHint = "docs/operations.md has a table of errors and what to do"
 
 // scarceMemory: memory was nearly used up, and nothing else is known.
 func scarceMemory(c *inquiry) (found []finding) {
