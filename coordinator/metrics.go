@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/dashboard"
@@ -15,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/internal/metrics"
 )
 
 // snapshot is what the metrics of one scrape are made of.
@@ -103,19 +102,8 @@ func (l *loop) measureModels() []dashboard.Model {
 	return models
 }
 
-// collector makes the metrics at every scrape from a snapshot, so that the series of workers and
-// runs that are gone vanish. The label run is the run's number in the queue.
-type collector struct {
-	measure func() (snapshot, bool)
-	gauges  map[string]*prometheus.Desc
-}
-
-// described are the metrics: name, labels, help.
-var described = []struct {
-	name   string
-	labels []string
-	help   string
-}{
+// described are the metrics. The label run is the run's number in the queue.
+var described = metrics.Table{
 	{"ergoflow_build_info", []string{"version"}, "The version of the process. Always 1."},
 	{"ergoflow_run_info", []string{"run", "hash", "experiment", "state"}, "A run under way. Always 1."},
 	{"ergoflow_run_step", []string{"run"}, "The most advanced step that is known."},
@@ -153,133 +141,96 @@ var described = []struct {
 	{"ergoflow_certificate_expiry_timestamp_seconds", nil, "When the coordinator's certificate ends, in Unix time."},
 }
 
-func newCollector(measure func() (snapshot, bool)) *collector {
-	c := &collector{measure: measure, gauges: make(map[string]*prometheus.Desc)}
-	for _, d := range described {
-		c.gauges[d.name] = prometheus.NewDesc(d.name, d.help, d.labels, nil)
-	}
-	return c
-}
-
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range c.gauges {
-		to <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *collector) Collect(to chan<- prometheus.Metric) {
-	s, ok := c.measure()
-	if !ok {
-		return // the coordinator ends
-	}
-	send := func(kind prometheus.ValueType, name string, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(c.gauges[name], kind, value, labels...)
-	}
-	gauge := func(name string, value float64, labels ...string) {
-		send(prometheus.GaugeValue, name, value, labels...)
-	}
-	total := func(name string, value float64, labels ...string) {
-		send(prometheus.CounterValue, name, value, labels...)
-	}
-	when := func(name string, t time.Time, labels ...string) {
-		if !t.IsZero() {
-			gauge(name, float64(t.UnixMilli())/1000, labels...)
+func newCollector(measure func() (snapshot, bool)) *metrics.Collector {
+	return metrics.New(described, func(to metrics.Writer) {
+		if s, ok := measure(); ok { // else the coordinator ends
+			s.collect(to)
 		}
-	}
-	gauge("ergoflow_build_info", 1, ergoflow.Build())
+	})
+}
+
+// collect gives the metrics of a snapshot.
+func (s snapshot) collect(to metrics.Writer) {
+	to.Gauge("ergoflow_build_info", 1, ergoflow.Build())
 	for _, r := range s.runs {
-		r.collect(gauge, total, when)
+		r.collect(to)
 	}
-	gauge("ergoflow_queue_runs_waiting", float64(s.waiting))
+	to.Gauge("ergoflow_queue_runs_waiting", float64(s.waiting))
 	for _, d := range s.schedules {
-		gauge("ergoflow_schedule_paused", truth(d.Paused), d.Name)
-		gauge("ergoflow_schedule_failures", float64(d.Failures), d.Name)
+		to.Bool("ergoflow_schedule_paused", d.Paused, d.Name)
+		to.Gauge("ergoflow_schedule_failures", float64(d.Failures), d.Name)
 		if len(d.Next) > 0 {
-			when("ergoflow_schedule_next_timestamp_seconds", d.Next[0], d.Name)
+			to.Time("ergoflow_schedule_next_timestamp_seconds", d.Next[0], d.Name)
 		}
-		when("ergoflow_schedule_done_timestamp_seconds", d.LastDone, d.Name)
+		to.Time("ergoflow_schedule_done_timestamp_seconds", d.LastDone, d.Name)
 	}
-	total("ergoflow_job_failures_total", float64(s.tally.jobsAgain), "again")
-	total("ergoflow_job_failures_total", float64(s.tally.jobsDead), "dead")
-	total("ergoflow_checkpoint_writes_total", float64(s.tally.written), "stored")
-	total("ergoflow_checkpoint_writes_total", float64(s.tally.notWritten), "failed")
-	total("ergoflow_checkpoint_write_seconds_total", s.tally.writing)
+	to.Total("ergoflow_job_failures_total", float64(s.tally.jobsAgain), "again")
+	to.Total("ergoflow_job_failures_total", float64(s.tally.jobsDead), "dead")
+	to.Total("ergoflow_checkpoint_writes_total", float64(s.tally.written), "stored")
+	to.Total("ergoflow_checkpoint_writes_total", float64(s.tally.notWritten), "failed")
+	to.Total("ergoflow_checkpoint_write_seconds_total", s.tally.writing)
 	for _, m := range s.models {
-		gauge("ergoflow_registry_champion_version", float64(m.Champion), m.Name)
-		gauge("ergoflow_registry_versions", float64(len(m.Versions)+m.More), m.Name)
+		to.Gauge("ergoflow_registry_champion_version", float64(m.Champion), m.Name)
+		to.Gauge("ergoflow_registry_versions", float64(len(m.Versions)+m.More), m.Name)
 	}
-	total("ergoflow_refusals_total", float64(s.refusals))
-	when("ergoflow_certificate_expiry_timestamp_seconds", s.expires)
+	to.Total("ergoflow_refusals_total", float64(s.refusals))
+	to.Time("ergoflow_certificate_expiry_timestamp_seconds", s.expires)
 }
 
 // collect gives the metrics of one run.
-func (r measuredRun) collect(gauge, total func(string, float64, ...string), when func(string, time.Time, ...string)) {
+func (r measuredRun) collect(to metrics.Writer) {
 	run, s := strconv.FormatUint(r.Entry, 10), r.status
-	gauge("ergoflow_run_info", 1, run, r.Run, r.Experiment, s.State)
-	gauge("ergoflow_run_step", float64(s.Step), run)
-	gauge("ergoflow_run_steps", float64(s.Steps), run)
+	to.Gauge("ergoflow_run_info", 1, run, r.Run, r.Experiment, s.State)
+	to.Gauge("ergoflow_run_step", float64(s.Step), run)
+	to.Gauge("ergoflow_run_steps", float64(s.Steps), run)
 	if s.Loss != nil {
-		gauge("ergoflow_run_loss", *s.Loss, run)
+		to.Gauge("ergoflow_run_loss", *s.Loss, run)
 	}
-	gauge("ergoflow_run_samples_per_second", s.SamplesPerSecond, run)
+	to.Gauge("ergoflow_run_samples_per_second", s.SamplesPerSecond, run)
 	if g := s.Goodput; g != nil {
-		total("ergoflow_run_time_seconds_total", g.Useful, run, string(machine.Useful))
+		to.Total("ergoflow_run_time_seconds_total", g.Useful, run, string(machine.Useful))
 		for _, l := range g.Lost {
-			total("ergoflow_run_time_seconds_total", l.Seconds, run, string(l.Cause))
+			to.Total("ergoflow_run_time_seconds_total", l.Seconds, run, string(l.Cause))
 		}
 	}
-	gauge("ergoflow_run_generation", float64(s.Generation), run)
+	to.Gauge("ergoflow_run_generation", float64(s.Generation), run)
 	for _, reason := range machine.Endings {
-		total("ergoflow_run_generations_ended_total", float64(s.Endings[reason]), run, string(reason))
+		to.Total("ergoflow_run_generations_ended_total", float64(s.Endings[reason]), run, string(reason))
 	}
-	gauge("ergoflow_run_members", float64(s.WorldSize), run)
-	gauge("ergoflow_run_cut_links", float64(len(s.CutLinks)), run)
-	gauge("ergoflow_run_shards", float64(s.Shards.Total), run)
-	gauge("ergoflow_run_shards_present", float64(s.Shards.Done), run)
+	to.Gauge("ergoflow_run_members", float64(s.WorldSize), run)
+	to.Gauge("ergoflow_run_cut_links", float64(len(s.CutLinks)), run)
+	to.Gauge("ergoflow_run_shards", float64(s.Shards.Total), run)
+	to.Gauge("ergoflow_run_shards_present", float64(s.Shards.Done), run)
 	if d := r.jobs; d != nil {
-		gauge("ergoflow_run_jobs", float64(d.Waiting), run, "waiting")
-		gauge("ergoflow_run_jobs", float64(d.Out), run, "out")
-		gauge("ergoflow_run_jobs", float64(d.Again), run, "again")
+		to.Gauge("ergoflow_run_jobs", float64(d.Waiting), run, "waiting")
+		to.Gauge("ergoflow_run_jobs", float64(d.Out), run, "out")
+		to.Gauge("ergoflow_run_jobs", float64(d.Again), run, "again")
 	}
 	if c := r.saved; c != nil {
-		gauge("ergoflow_run_checkpoint_step", float64(c.Step), run)
-		when("ergoflow_run_checkpoint_timestamp_seconds", c.Time, run)
-		gauge("ergoflow_run_checkpoint_bytes", float64(c.Size), run)
+		to.Gauge("ergoflow_run_checkpoint_step", float64(c.Step), run)
+		to.Time("ergoflow_run_checkpoint_timestamp_seconds", c.Time, run)
+		to.Gauge("ergoflow_run_checkpoint_bytes", float64(c.Size), run)
 	}
 	missing := 0.0
 	if s.Short != nil {
 		missing = float64(s.Short.Bytes)
 	}
-	gauge("ergoflow_run_room_missing_bytes", missing, run)
+	to.Gauge("ergoflow_run_room_missing_bytes", missing, run)
 	for _, w := range s.Workers {
 		if w.Run != r.Run {
 			continue // it works for another run
 		}
 		id := string(w.ID)
-		gauge("ergoflow_worker_info", 1, run, id, w.Device, w.State)
-		gauge("ergoflow_worker_rank", float64(w.Rank), run, id)
-		gauge("ergoflow_worker_shards", float64(len(w.Shards)), run, id)
-		gauge("ergoflow_worker_slow", truth(w.Slow), run, id)
+		to.Gauge("ergoflow_worker_info", 1, run, id, w.Device, w.State)
+		to.Gauge("ergoflow_worker_rank", float64(w.Rank), run, id)
+		to.Gauge("ergoflow_worker_shards", float64(len(w.Shards)), run, id)
+		to.Bool("ergoflow_worker_slow", w.Slow, run, id)
 		if w.Timing.Step == 0 {
 			continue
 		}
-		for _, part := range []struct {
-			name    string
-			seconds float64
-		}{
-			{"data", w.Timing.Data}, {"gradient", w.Timing.Gradient}, {"copy", w.Timing.Copy}, {"ring", w.Timing.Ring},
-			{"wait", w.Timing.Wait}, {"update", w.Timing.Update}, {"other", w.Timing.Other},
-		} {
-			gauge("ergoflow_worker_phase_seconds", part.seconds, run, id, part.name)
+		for phase, seconds := range w.Timing.Phases() {
+			to.Gauge("ergoflow_worker_phase_seconds", seconds, run, id, phase)
 		}
+		to.Gauge("ergoflow_worker_phase_seconds", w.Timing.Other, run, id, "other")
 	}
-}
-
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

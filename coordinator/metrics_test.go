@@ -21,12 +21,13 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/internal/metrics"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/webserver/webservertest"
 )
 
 // measuring is a collector of a snapshot.
-func measuring(s snapshot) *collector {
+func measuring(s snapshot) *metrics.Collector {
 	return newCollector(func() (snapshot, bool) { return s, true })
 }
 

@@ -6,10 +6,9 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/message"
+	"github.com/ergoflow/ergoflow/internal/metrics"
 	"github.com/ergoflow/ergoflow/internal/webserver"
 )
 
@@ -34,20 +33,9 @@ func (w *worker) measure() snapshot {
 	return s
 }
 
-// collector makes the metrics at every scrape from a snapshot, so that the series of workers that
-// are gone vanish. The names begin with ergoflow_self_: what the coordinator says of its workers
-// begins with ergoflow_worker_, and one may have both in one Prometheus.
-type collector struct {
-	measure func() snapshot
-	descs   map[string]*prometheus.Desc
-}
-
-// described are the metrics: name, labels, help.
-var described = []struct {
-	name   string
-	labels []string
-	help   string
-}{
+// described are the metrics. Their names begin with ergoflow_self_: what the coordinator says of
+// its workers begins with ergoflow_worker_, and one may have both in one Prometheus.
+var described = metrics.Table{
 	{"ergoflow_build_info", []string{"version"}, "The version of the process. Always 1."},
 	{"ergoflow_self_info", []string{"worker", "device", "engine"}, "This worker. Always 1."},
 	{"ergoflow_self_run_info", []string{"hash"}, "The run for which this worker is prepared. Always 1."},
@@ -67,73 +55,43 @@ var described = []struct {
 	{"ergoflow_self_refusals_total", nil, "Connections and streams that the worker has refused."},
 }
 
-func newCollector(measure func() snapshot) *collector {
-	c := &collector{measure: measure, descs: make(map[string]*prometheus.Desc)}
-	for _, d := range described {
-		c.descs[d.name] = prometheus.NewDesc(d.name, d.help, d.labels, nil)
-	}
-	return c
+func newCollector(measure func() snapshot) *metrics.Collector {
+	return metrics.New(described, func(to metrics.Writer) { measure().collect(to) })
 }
 
-// Describe implements prometheus.Collector.
-func (c *collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range c.descs {
-		to <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *collector) Collect(to chan<- prometheus.Metric) {
-	s := c.measure()
-	send := func(kind prometheus.ValueType, name string, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(c.descs["ergoflow_"+name], kind, value, labels...)
-	}
-	gauge := func(name string, value float64, labels ...string) {
-		send(prometheus.GaugeValue, name, value, labels...)
-	}
-	total := func(name string, value float64, labels ...string) {
-		send(prometheus.CounterValue, name, value, labels...)
-	}
-	gauge("build_info", 1, ergoflow.Build())
-	gauge("self_info", 1, string(s.id), s.device, s.engine)
+// collect gives the metrics of a snapshot.
+func (s snapshot) collect(to metrics.Writer) {
+	to.Gauge("ergoflow_build_info", 1, ergoflow.Build())
+	to.Gauge("ergoflow_self_info", 1, string(s.id), s.device, s.engine)
 	if s.run != "" {
-		gauge("self_run_info", 1, s.run)
+		to.Gauge("ergoflow_self_run_info", 1, s.run)
 	}
-	session := 0.0
-	if s.session {
-		session = 1
+	to.Bool("ergoflow_self_session", s.session)
+	to.Gauge("ergoflow_self_step", float64(s.step))
+	to.Gauge("ergoflow_self_generation", float64(s.generation))
+	to.Gauge("ergoflow_self_rank", float64(s.rank))
+	to.Gauge("ergoflow_self_shards", float64(s.shards))
+	to.Total("ergoflow_self_steps_total", float64(s.steps))
+	for phase, seconds := range s.phases.Phases() {
+		to.Total("ergoflow_self_step_seconds_total", seconds, phase)
 	}
-	gauge("self_session", session)
-	gauge("self_step", float64(s.step))
-	gauge("self_generation", float64(s.generation))
-	gauge("self_rank", float64(s.rank))
-	gauge("self_shards", float64(s.shards))
-	total("self_steps_total", float64(s.steps))
-	for _, part := range []struct {
-		phase   string
-		seconds float64
-	}{
-		{"data", s.phases.Data}, {"gradient", s.phases.Gradient}, {"copy", s.phases.Copy},
-		{"ring", s.phases.Ring}, {"update", s.phases.Update}, {"other", s.phases.Other},
-	} {
-		total("self_step_seconds_total", part.seconds, part.phase)
-	}
+	to.Total("ergoflow_self_step_seconds_total", s.phases.Other, "other")
 	for peer, t := range s.links {
-		total("self_link_bytes_total", float64(t.sent), string(peer), "sent")
-		total("self_link_bytes_total", float64(t.received), string(peer), "received")
+		to.Total("ergoflow_self_link_bytes_total", float64(t.sent), string(peer), "sent")
+		to.Total("ergoflow_self_link_bytes_total", float64(t.received), string(peer), "received")
 	}
-	total("self_broken_generations_total", float64(s.broken))
+	to.Total("ergoflow_self_broken_generations_total", float64(s.broken))
 	for source, name := range map[message.SourceKind]string{message.SourcePeer: "peer", message.SourceCheckpoint: "checkpoint"} {
-		total("self_fetched_states_total", float64(s.fetched[source]), name)
+		to.Total("ergoflow_self_fetched_states_total", float64(s.fetched[source]), name)
 	}
 	for _, outcome := range []jobOutcome{jobMade, jobFailed, jobPostponed, jobStopped} {
-		total("self_jobs_total", float64(s.jobs[outcome]), string(outcome))
+		to.Total("ergoflow_self_jobs_total", float64(s.jobs[outcome]), string(outcome))
 	}
 	for _, outcome := range []uploadOutcome{uploadSaved, uploadFailed, uploadSkipped} {
-		total("self_checkpoint_uploads_total", float64(s.uploads[outcome]), string(outcome))
+		to.Total("ergoflow_self_checkpoint_uploads_total", float64(s.uploads[outcome]), string(outcome))
 	}
-	total("self_checkpoint_upload_seconds_total", s.upload)
-	total("self_refusals_total", float64(s.refusals))
+	to.Total("ergoflow_self_checkpoint_upload_seconds_total", s.upload)
+	to.Total("ergoflow_self_refusals_total", float64(s.refusals))
 }
 
 // serveHTTP answers GET /metrics and /healthz until ctx ends. A worker without a coordinator is

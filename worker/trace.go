@@ -43,28 +43,27 @@ func (r *rank) traceStep() {
 	if w.tracer == nil || r.update.Step%tracedSteps != 0 {
 		return
 	}
-	t := r.timing
-	phases := []struct {
-		name    string
-		seconds float64
-	}{{"data", t.Data}, {"gradient", t.Gradient}, {"copy", t.Copy}, {"ring", t.Ring}, {"update", t.Update}}
 	end := time.Now()
-	at := end.Add(-total(t))
+	at := end.Add(-total(r.timing))
 	step := tracing.Span{
 		Name: "step", At: tracing.Inside(r.place()), Parent: r.place(), Begin: at, End: end,
 		Attributes: []attribute.KeyValue{attribute.Int64("ergoflow.step", int64(r.update.Step)), attribute.Int("ergoflow.rank", r.assign.Rank)},
 	}
 	w.tracer.Record(step)
-	for _, p := range phases {
-		next := at.Add(time.Duration(p.seconds * float64(time.Second)))
-		w.tracer.Record(tracing.Span{Name: "step " + p.name, Parent: step.At, Begin: at, End: next})
+	for phase, seconds := range r.timing.Phases() {
+		next := at.Add(time.Duration(seconds * float64(time.Second)))
+		w.tracer.Record(tracing.Span{Name: "step " + phase, Parent: step.At, Begin: at, End: next})
 		at = next
 	}
 }
 
 // total is the time of a step, without what is between its phases.
 func total(t message.Timing) time.Duration {
-	return time.Duration((t.Data + t.Gradient + t.Copy + t.Ring + t.Update) * float64(time.Second))
+	sum := 0.0
+	for _, seconds := range t.Phases() {
+		sum += seconds
+	}
+	return time.Duration(sum * float64(time.Second))
 }
 
 // traceJob records the span of an attempt to make a shard.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"iter"
 	"math"
 
 	"github.com/ergoflow/ergoflow"
@@ -23,6 +24,13 @@ type Timing struct {
 // recordTiming.
 func timingOf(t message.Timing) Timing {
 	return Timing{Data: t.Data, Gradient: t.Gradient, Copy: t.Copy, Ring: t.Ring, Update: t.Update, Other: t.Other}
+}
+
+// Phases yields name and seconds of each phase in order. Other is between them.
+func (t Timing) Phases() iter.Seq2[string, float64] {
+	return func(yield func(string, float64) bool) {
+		_ = yield("data", t.Data) && yield("gradient", t.Gradient) && yield("copy", t.Copy) && yield("ring", t.Ring) && yield("wait", t.Wait) && yield("update", t.Update)
+	}
 }
 
 // own is the time of the worker's own part: it does not depend on others, and grows

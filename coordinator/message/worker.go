@@ -1,6 +1,10 @@
 package message
 
-import "github.com/ergoflow/ergoflow"
+import (
+	"iter"
+
+	"github.com/ergoflow/ergoflow"
+)
 
 // FromWorker is a message that a worker sends to the coordinator.
 type FromWorker interface{ fromWorker() }
@@ -93,6 +97,13 @@ type Timing struct {
 	Ring     float64 // including the wait for slower ranks
 	Update   float64 // including the sum's transfer to the device
 	Other    float64 // between these, since the last update
+}
+
+// Phases yields name and seconds of each phase in order. Other is between them.
+func (t Timing) Phases() iter.Seq2[string, float64] {
+	return func(yield func(string, float64) bool) {
+		_ = yield("data", t.Data) && yield("gradient", t.Gradient) && yield("copy", t.Copy) && yield("ring", t.Ring) && yield("update", t.Update)
+	}
 }
 
 func (Hello) fromWorker()       {}
