@@ -58,7 +58,7 @@ func (l *loop) measure() (s snapshot, ok bool) {
 	for i := range s.runs { // a transaction on the disk, which the loop does not wait for
 		infos, err := l.saved.Run(s.runs[i].Run)
 		if err != nil {
-			l.log.Warn("cannot read the checkpoints for the metrics", "err", err)
+			l.log.Warn("cannot read the checkpoints for the metrics", "error", err)
 			continue
 		}
 		for _, info := range infos {
@@ -93,11 +93,11 @@ func (l *loop) measureModels() []dashboard.Model {
 	if l.models == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), registryWait)
+	ctx, cancel := context.WithTimeout(l.ctx, registryWait)
 	defer cancel()
 	models, err := l.models.List(ctx)
 	if err != nil {
-		l.log.Warn("cannot read the registry for the metrics", "err", err)
+		l.log.Warn("cannot read the registry for the metrics", "error", err)
 	}
 	return models
 }

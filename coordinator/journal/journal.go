@@ -145,7 +145,7 @@ func (h handler) WithGroup(name string) slog.Handler {
 
 // sentence is a detail as people read it. An error speaks for itself.
 func sentence(a slog.Attr) string {
-	if a.Key == "error" || a.Key == "err" || a.Key == "reason" {
+	if a.Key == "error" || a.Key == "reason" {
 		return a.Value.String()
 	}
 	return fmt.Sprintf("%s %s", a.Key, a.Value)
