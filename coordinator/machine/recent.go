@@ -31,6 +31,11 @@ func median[T any](values []T, of func(T) float64) float64 {
 	for _, v := range values {
 		all = append(all, of(v))
 	}
-	slices.Sort(all)
-	return all[(len(all)-1)/2]
+	return lowerMedian(all)
+}
+
+// lowerMedian sorts values, of which there is one at least. Of two it is the smaller one.
+func lowerMedian(values []float64) float64 {
+	slices.Sort(values)
+	return values[(len(values)-1)/2]
 }

@@ -32,18 +32,11 @@ func newPaces(g *generation, own func(rank int) float64) paces {
 	for rank, shards := range g.shards {
 		p.each[rank] = own(rank) / float64(max(1, len(shards)))
 	}
-	p.typical = lowerMedian(p.each)
+	p.typical = lowerMedian(slices.Clone(p.each)) // of two workers the faster is typical
 	return p
 }
 
 func (p paces) known() bool { return slices.Min(p.each) > 0 }
-
-// lowerMedian of two is the smaller one: of two workers the faster is typical.
-func lowerMedian(values []float64) float64 {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	return sorted[(len(sorted)-1)/2]
-}
 
 // checkStragglers compares the members' paces once a window: it reports who has become
 // a straggler, and moves shards where that makes steps shorter. The latest window
