@@ -7,8 +7,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ergoflow/ergoflow"
 	"google.golang.org/grpc"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // joined are the networks by which the first rank reaches the others. It joins twice:
@@ -122,7 +124,7 @@ func TestOtherUsersDial(t *testing.T) {
 
 // On one machine members need no encryption, and the kernel says whose processes they are.
 func TestLocalSocketsStayPlain(t *testing.T) {
-	own := workers(t, authority(t, "lab"), 2)
+	own := workers(t, trusttest.Authority(t, "lab"), 2)
 	var c cluster
 	var streams seen
 	for _, own := range own {

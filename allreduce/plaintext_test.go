@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // encrypted says by rank whether a ring's streams to the others are.
@@ -38,7 +39,7 @@ func mixed(t *testing.T, own ...*trust.Credentials) (c cluster, opts Options) {
 func TestMixedRing(t *testing.T) {
 	for name, topology := range map[string]Topology{"mesh": Mesh, "circle": Circle} {
 		t.Run(name, func(t *testing.T) {
-			c, opts := mixed(t, workers(t, authority(t, "lab"), 2)...)
+			c, opts := mixed(t, workers(t, trusttest.Authority(t, "lab"), 2)...)
 			opts.Topology = topology
 			rings := mustJoin(t, c, 1, opts)
 			for from, r := range rings {
@@ -61,7 +62,7 @@ func TestMixedRing(t *testing.T) {
 // has one, nor a process with a certificate for a rank in plain text. It makes no difference which
 // of the two dials.
 func TestNoDowngrade(t *testing.T) {
-	lab := authority(t, "lab")
+	lab := trusttest.Authority(t, "lab")
 	w := workers(t, lab, 3)
 	t.Run("dials without a certificate", func(t *testing.T) {
 		c, opts := mixed(t, w[:2]...)
@@ -125,7 +126,7 @@ func TestNoDowngrade(t *testing.T) {
 // When the coordinator says that the change is over, connections in plain text end, and new ones
 // are refused, also those of a rank that an old message names.
 func TestPlaintextEnds(t *testing.T) {
-	c, opts := mixed(t, workers(t, authority(t, "lab"), 2)...)
+	c, opts := mixed(t, workers(t, trusttest.Authority(t, "lab"), 2)...)
 	rings := mustJoin(t, c, 1, opts)
 	testSums(t, rings, []int{10})
 	for _, s := range c.servers[:2] {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // muted is a link that carries nothing while cut says so. Neither end gets an error.
@@ -296,7 +297,7 @@ func holdableTo(t *testing.T, address string) *holdable {
 // nothing notices it, whether it waits for that link or for another.
 func TestSilentLinkOverGRPC(t *testing.T) {
 	t.Run("plain text", func(t *testing.T) { testSilentLink(t, grpcCluster(t, 3)) })
-	t.Run("TLS", func(t *testing.T) { testSilentLink(t, tcpCluster(t, workers(t, authority(t, "lab"), 3)...)) })
+	t.Run("TLS", func(t *testing.T) { testSilentLink(t, tcpCluster(t, workers(t, trusttest.Authority(t, "lab"), 3)...)) })
 }
 
 func testSilentLink(t *testing.T, c cluster) {

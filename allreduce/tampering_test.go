@@ -16,6 +16,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // between forwards connections to target: what a client sends by forward, the answers by back.
@@ -134,7 +135,7 @@ func TestChangedRecords(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own := workers(t, authority(t, "lab"), world)
+			own := workers(t, trusttest.Authority(t, "lab"), world)
 			c := tcpCluster(t, own...)
 			m := meddle(t, c.peers[1], change)
 			rings := make([]*Ring, world)
@@ -177,7 +178,7 @@ func TestChangedRecords(t *testing.T) {
 
 // What a member has sent is worth nothing to who repeats it, in the same generation.
 func TestReplayedConnection(t *testing.T) {
-	own := workers(t, authority(t, "lab"), 2)
+	own := workers(t, trusttest.Authority(t, "lab"), 2)
 	c := tcpCluster(t, own...)
 	m := meddle(t, c.peers[1], func(_ int, r []byte) [][]byte { return [][]byte{r} })
 	rings := make([]*Ring, 2)
@@ -246,7 +247,7 @@ func TestGradientsAreEncrypted(t *testing.T) {
 		own := make([]*trust.Credentials, 2)
 		var o Options
 		if encrypted {
-			own = workers(t, authority(t, "lab"), 2)
+			own = workers(t, trusttest.Authority(t, "lab"), 2)
 			o.Identities = identities(own)
 		}
 		c := tcpCluster(t, own...)

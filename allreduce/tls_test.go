@@ -3,14 +3,12 @@ package allreduce
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"net"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,43 +21,17 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
-
-func authority(t testing.TB, cluster string) *trust.Authority {
-	t.Helper()
-	a, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), cluster, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func bundle(t testing.TB, a *trust.Authority) []*x509.Certificate {
-	t.Helper()
-	all, err := a.Bundle(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-func issued(t testing.TB, a *trust.Authority, role trust.Role, name string) trust.KeyPair {
-	t.Helper()
-	pair, err := a.Issue(t.Context(), trust.Request{Role: role, Name: name}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pair
-}
 
 // holder has a certificate, and trusts its authority and others.
 func holder(t testing.TB, a *trust.Authority, role trust.Role, name string, others ...*trust.Authority) *trust.Credentials {
 	t.Helper()
-	trusted := bundle(t, a)
+	trusted := trusttest.Bundle(t, a)
 	for _, other := range others {
-		trusted = append(trusted, bundle(t, other)...)
+		trusted = append(trusted, trusttest.Bundle(t, other)...)
 	}
-	c, err := trust.NewCredentials(issued(t, a, role, name), trusted)
+	c, err := trust.NewCredentials(trusttest.Issue(t, a, role, name), trusted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +56,7 @@ func identities(all []*trust.Credentials) (names []string) {
 
 // Sums over TLS have the same bits as in plain text, whichever way they take.
 func TestTLSChangesNoSum(t *testing.T) {
-	lab := authority(t, "lab")
+	lab := trusttest.Authority(t, "lab")
 	for world := 2; world <= 4; world++ {
 		secret, open := tcpCluster(t, workers(t, lab, world)...), tcpCluster(t, make([]*trust.Credentials, world)...)
 		var g ergoflow.Generation
@@ -190,7 +162,7 @@ func (s *seen) lastTLS(t *testing.T) credentials.TLSInfo {
 // An interceptor sees who sends. The second generation resumes the sessions of the first; a
 // renewed certificate is shown at once.
 func TestInterceptorsAndResumption(t *testing.T) {
-	lab := authority(t, "lab")
+	lab := trusttest.Authority(t, "lab")
 	own := workers(t, lab, 2)
 	var c cluster
 	var streams seen
@@ -213,7 +185,7 @@ func TestInterceptorsAndResumption(t *testing.T) {
 		}
 	}
 	for i := range own {
-		if err := own[i].Replace(issued(t, lab, trust.Worker, fmt.Sprintf("w%d", i)), bundle(t, lab)); err != nil {
+		if err := own[i].Replace(trusttest.Issue(t, lab, trust.Worker, fmt.Sprintf("w%d", i)), trusttest.Bundle(t, lab)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,7 +198,7 @@ func TestInterceptorsAndResumption(t *testing.T) {
 
 // Who has no right to connect is refused, each side says why in one line, and neither waits.
 func TestWhoMayConnect(t *testing.T) {
-	lab, other, foreign := authority(t, "lab"), authority(t, "other"), authority(t, "lab")
+	lab, other, foreign := trusttest.Authority(t, "lab"), trusttest.Authority(t, "other"), trusttest.Authority(t, "lab")
 	w0, w1 := holder(t, lab, trust.Worker, "w0"), holder(t, lab, trust.Worker, "w1")
 	for name, test := range map[string]struct {
 		dials, listens *trust.Credentials
@@ -268,7 +240,7 @@ func TestWhoMayConnect(t *testing.T) {
 }
 
 func TestNoCertificate(t *testing.T) {
-	c := tcpCluster(t, workers(t, authority(t, "lab"), 1)...)
+	c := tcpCluster(t, workers(t, trusttest.Authority(t, "lab"), 1)...)
 	conn, err := tls.Dial("tcp", c.peers[0], &tls.Config{InsecureSkipVerify: true, NextProtos: protocols})
 	if err == nil {
 		defer conn.Close()
@@ -285,7 +257,7 @@ func TestNoCertificate(t *testing.T) {
 // A member of the cluster that is not the member of the generation, but knows all of it, gets
 // no greeting from the others, and gives none.
 func TestAnotherIdentity(t *testing.T) {
-	lab := authority(t, "lab")
+	lab := trusttest.Authority(t, "lab")
 	w0, w1, w2 := holder(t, lab, trust.Worker, "w0"), holder(t, lab, trust.Worker, "w1"), holder(t, lab, trust.Worker, "w2")
 	opts := Options{Token: Token{1}, Identities: identities([]*trust.Credentials{w0, w1})}
 	both := func(err error) bool {
@@ -356,7 +328,7 @@ func awaitWaiter(t *testing.T, s *Server) {
 // Processes that begin a handshake and do not end it keep nobody out, and are let go.
 func TestUnfinishedHandshakes(t *testing.T) {
 	t.Parallel()
-	own := workers(t, authority(t, "lab"), 2)
+	own := workers(t, trusttest.Authority(t, "lab"), 2)
 	c := tcpCluster(t, own...)
 	var idle []net.Conn
 	for i := range 40 {
@@ -384,7 +356,7 @@ func TestUnfinishedHandshakes(t *testing.T) {
 // A process that takes connections and says nothing is silent.
 func TestSilentListener(t *testing.T) {
 	t.Parallel()
-	own := workers(t, authority(t, "lab"), 1)
+	own := workers(t, trusttest.Authority(t, "lab"), 1)
 	c := tcpCluster(t, own...)
 	l, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts
 	if err != nil {
@@ -404,7 +376,7 @@ func TestSilentListener(t *testing.T) {
 
 // The handshake of both ends, new and resumed.
 func BenchmarkReach(b *testing.B) {
-	c := tcpCluster(b, workers(b, authority(b, "lab"), 2)...)
+	c := tcpCluster(b, workers(b, trusttest.Authority(b, "lab"), 2)...)
 	for _, resumed := range []bool{false, true} {
 		b.Run(fmt.Sprintf("resumed=%t", resumed), func(b *testing.B) {
 			for b.Loop() {

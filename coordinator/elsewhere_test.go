@@ -16,20 +16,13 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // issueInto writes credentials for a role and a name into a directory.
 func issueInto(t *testing.T, a *trust.Authority, dir string, role trust.Role, name string) {
 	t.Helper()
-	pair, err := a.Issue(t.Context(), trust.Request{Role: role, Name: name}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	bundle, err := a.Bundle(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := trust.SaveCredentials(dir, pair, bundle); err != nil {
+	if err := trust.SaveCredentials(dir, trusttest.Issue(t, a, role, name), trusttest.Bundle(t, a)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -38,10 +31,7 @@ func issueInto(t *testing.T, a *trust.Authority, dir string, role trust.Role, na
 // nothing, and reads new credentials and revocations when somebody puts them there.
 func TestAuthorityElsewhere(t *testing.T) {
 	t.Parallel()
-	authority, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), "lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := trusttest.Authority(t, "lab")
 	dir := t.TempDir()
 	own := filepath.Join(dir, credentialsDir)
 	refused := func(want error) {
@@ -65,7 +55,7 @@ func TestAuthorityElsewhere(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, authorityDir)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it makes an authority: %v", err)
 	}
-	operator := wire.NewControlClient(s.dialWith(s.Control, secure.Dial(s.credentials(authority, trust.Operator, "ada"), trust.Coordinator)))
+	operator := wire.NewControlClient(s.dialWith(s.Control, secure.Dial(trusttest.Credentials(t, authority, trust.Operator, "ada"), trust.Coordinator)))
 	stream := s.enrolledSession("gpu")
 
 	// What needs the authority is refused, with the reason.
@@ -83,7 +73,7 @@ func TestAuthorityElsewhere(t *testing.T) {
 			return err
 		},
 		"a join": func() error {
-			conn := s.dialWith(s.Join, secure.Dial(s.credentials(authority, trust.Worker, "new"), trust.Coordinator))
+			conn := s.dialWith(s.Join, secure.Dial(trusttest.Credentials(t, authority, trust.Worker, "new"), trust.Coordinator))
 			_, err := wire.NewJoinClient(conn).Admit(t.Context(), &wire.AdmitRequest{Name: "x", Request: csr})
 			return err
 		},
@@ -125,7 +115,7 @@ func TestAuthorityElsewhere(t *testing.T) {
 // shown is the serial of the certificate that the coordinator shows.
 func (s *securedServer) shown() trust.Serial {
 	s.t.Helper()
-	c := s.credentials(s.authority, trust.Viewer, "looker")
+	c := trusttest.Credentials(s.t, s.authority, trust.Viewer, "looker")
 	config := c.ClientConfig(trust.AllowRoles(trust.Coordinator))
 	var serial trust.Serial
 	verify := config.VerifyConnection

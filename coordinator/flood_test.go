@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // Clients that connect and fall silent keep nobody from being served, end no session of a
@@ -38,7 +39,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	c := s.credentials(s.authority, trust.Viewer, "late")
+	c := trusttest.Credentials(t, s.authority, trust.Viewer, "late")
 	if _, err := wire.NewControlClient(s.dialWith(s.Control, secure.Dial(c, trust.Coordinator))).Status(ctx, &wire.StatusRequest{}); err != nil {
 		t.Errorf("a client is not served: %v", err)
 	}

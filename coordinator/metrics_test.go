@@ -23,6 +23,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/internal/metrics"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 	"github.com/ergoflow/ergoflow/internal/webserver/webservertest"
 )
 
@@ -169,7 +170,7 @@ func TestMetricsBeyondLoopback(t *testing.T) {
 		return &http.Client{Transport: transport}
 	}
 	with := func(role trust.Role) *http.Client {
-		return client(s.credentials(s.authority, role, "prometheus").ClientConfig(trust.AllowRoles(trust.Coordinator)))
+		return client(trusttest.Credentials(t, s.authority, role, "prometheus").ClientConfig(trust.AllowRoles(trust.Coordinator)))
 	}
 	if text := page(t, with(trust.Viewer), url); !strings.Contains(text, "ergoflow_build_info{version=\""+ergoflow.Build()+"\"} 1") {
 		t.Errorf("no build in\n%s", text)

@@ -17,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // pageClient asks a coordinator's page.
@@ -155,7 +156,7 @@ func TestPageRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := func(role trust.Role, name string) pageClient {
-		transport := &http.Transport{TLSClientConfig: s.credentials(s.authority, role, name).ClientConfig(trust.AllowRoles(trust.Coordinator)), ForceAttemptHTTP2: true}
+		transport := &http.Transport{TLSClientConfig: trusttest.Credentials(t, s.authority, role, name).ClientConfig(trust.AllowRoles(trust.Coordinator)), ForceAttemptHTTP2: true}
 		t.Cleanup(transport.CloseIdleConnections)
 		return pageClient{&http.Client{Transport: transport}, t, "https://127.0.0.1:" + port, ""}
 	}

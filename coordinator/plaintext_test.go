@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // acceptPlaintext has a coordinator accept workers without a certificate.
@@ -26,7 +27,7 @@ func TestChangeFromPlaintext(t *testing.T) {
 	dir := t.TempDir()
 	makeShards(t, dir, 0, 1, 2, 3, 4)
 	s := startSecuredWith(t, dir, acceptPlaintext)
-	gpu := s.credentials(s.authority, trust.Worker, "gpu")
+	gpu := trusttest.Credentials(t, s.authority, trust.Worker, "gpu")
 	s.submit(endless, wire.Stage_STAGE_TRAIN)
 	plain := connect(t, s.server, "open", -1)
 	secured := connectBy(t, s.server, secure.Dial(gpu, trust.Coordinator), "gpu", "gpu:1", -1)

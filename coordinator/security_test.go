@@ -23,6 +23,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // securedServer is a secured coordinator on loopback. There a cluster is secured where its
@@ -77,30 +78,6 @@ func (s *securedServer) dialWith(address string, transport credentials.Transport
 	return conn
 }
 
-// credentials are those of a new certificate.
-func (s *securedServer) credentials(a *trust.Authority, role trust.Role, name string) *trust.Credentials {
-	s.t.Helper()
-	return s.credentialsAt(a, role, name, time.Now())
-}
-
-// credentialsAt are those of a certificate that begins when a clock says that time.
-func (s *securedServer) credentialsAt(a *trust.Authority, role trust.Role, name string, clock time.Time) *trust.Credentials {
-	s.t.Helper()
-	pair, err := a.Issue(s.t.Context(), trust.Request{Role: role, Name: name, Life: time.Hour}, clock)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	bundle, err := a.Bundle(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	c, err := trust.NewCredentials(pair, bundle)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return c
-}
-
 // call calls a method with an empty message, and returns the code of its error.
 func (s *securedServer) call(conn *grpc.ClientConn, method string) (codes.Code, string) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
@@ -123,7 +100,7 @@ func TestEveryRoleCallsEveryMethod(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t)
 	for _, role := range trust.Roles() {
-		c := s.credentials(s.authority, role, "one")
+		c := trusttest.Credentials(t, s.authority, role, "one")
 		control, joins := s.dialWith(s.Control, secure.Dial(c, trust.Coordinator)), s.dialWith(s.Join, secure.Dial(c, trust.Coordinator))
 		for method, roles := range wire.Roles {
 			conn := control
@@ -191,12 +168,9 @@ func TestBeyondLoopback(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t)
-	other, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), "lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	foreign := s.credentials(other, trust.Operator, "local")
-	revoked := s.credentials(s.authority, trust.Operator, "lost")
+	other := trusttest.Authority(t, "lab")
+	foreign := trusttest.Credentials(t, other, trust.Operator, "local")
+	revoked := trusttest.Credentials(t, s.authority, trust.Operator, "lost")
 	if err := s.authority.RevokeIdentity(t.Context(), revoked.Identity(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +201,14 @@ func TestClocks(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t)
 	for days, want := range map[int]string{1: "not valid yet", -1: "has expired"} {
-		c := s.credentialsAt(s.authority, trust.Operator, "off", time.Now().AddDate(0, 0, days))
+		pair, err := s.authority.Issue(t.Context(), trust.Request{Role: trust.Operator, Name: "off", Life: time.Hour}, time.Now().AddDate(0, 0, days))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := trust.NewCredentials(pair, trusttest.Bundle(t, s.authority))
+		if err != nil {
+			t.Fatal(err)
+		}
 		code, said := s.call(s.dialWith(s.Control, secure.Dial(c, trust.Coordinator)), wire.Control_Status_FullMethodName)
 		if code != codes.Unavailable || !strings.Contains(said, want) || !strings.Contains(said, "by the clock of its authority, and this machine's clock says") {
 			t.Errorf("%d days: %v (%s)", days, code, said)
@@ -313,7 +294,7 @@ func TestJoinByToken(t *testing.T) {
 func TestRevocationEndsASession(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t)
-	c := s.credentials(s.authority, trust.Worker, "gpu")
+	c := trusttest.Credentials(t, s.authority, trust.Worker, "gpu")
 	stream, err := wire.NewControlClient(s.dialWith(s.Control, secure.Dial(c, trust.Coordinator))).Session(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +320,7 @@ func TestRevocationEndsASession(t *testing.T) {
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t)
-	c := s.credentials(s.authority, trust.Worker, "gpu")
+	c := trusttest.Credentials(t, s.authority, trust.Worker, "gpu")
 	client := wire.NewControlClient(s.dialWith(s.Control, secure.Dial(c, trust.Coordinator)))
 	other := c.Identity()
 	other.Name = "another"
@@ -367,7 +348,7 @@ func TestRenew(t *testing.T) {
 		}
 	}
 	l := &loop{}
-	old, fresh := s.credentials(s.authority, trust.Worker, "a").Certificate(), s.credentials(s.authority, trust.Worker, "a").Certificate()
+	old, fresh := trusttest.Credentials(t, s.authority, trust.Worker, "a").Certificate(), trusttest.Credentials(t, s.authority, trust.Worker, "a").Certificate()
 	mine, others := &session{cert: old}, &session{cert: c.Certificate()}
 	l.sessions = map[machine.Session]*session{1: mine, 2: others}
 	id, err := trust.IdentityOf(fresh)
@@ -400,11 +381,7 @@ func TestCoordinatorRenewsItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bundle, err := authority.Bundle(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := trust.SaveCredentials(filepath.Join(dir, credentialsDir), old, bundle); err != nil {
+	if err := trust.SaveCredentials(filepath.Join(dir, credentialsDir), old, trusttest.Bundle(t, authority)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.renewDue(ctx); err != nil || !s.own.Certificate().NotAfter.After(old.Certificate.NotAfter) {
@@ -415,7 +392,7 @@ func TestCoordinatorRenewsItself(t *testing.T) {
 // enrolledSession is the session of a worker with a certificate of its own.
 func (s *securedServer) enrolledSession(name string) wire.Control_SessionClient {
 	s.t.Helper()
-	c := s.credentials(s.authority, trust.Worker, name)
+	c := trusttest.Credentials(s.t, s.authority, trust.Worker, name)
 	stream, err := wire.NewControlClient(s.dialWith(s.Control, secure.Dial(c, trust.Coordinator))).Session(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
@@ -435,7 +412,7 @@ func TestOnlyAWorkerConfirmsForItself(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t)
 	clientOf := func(name string) wire.ControlClient {
-		return wire.NewControlClient(s.dialWith(s.Control, secure.Dial(s.credentials(s.authority, trust.Worker, name), trust.Coordinator)))
+		return wire.NewControlClient(s.dialWith(s.Control, secure.Dial(trusttest.Credentials(t, s.authority, trust.Worker, name), trust.Coordinator)))
 	}
 	s.enrolledSession("gpu")
 	mine := clientOf("gpu")

@@ -6,12 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 	"github.com/ergoflow/ergoflow/internal/webserver"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
@@ -19,25 +18,10 @@ import (
 // Beyond loopback a worker of a secured cluster answers holders of a viewer's certificate, and
 // neither other workers nor those who have none.
 func TestMetricsBeyondLoopback(t *testing.T) {
-	authority, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), "lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := trusttest.Authority(t, "lab")
 	of := func(role trust.Role, name string) *trust.Credentials {
 		t.Helper()
-		pair, err := authority.Issue(t.Context(), trust.Request{Role: role, Name: name, Life: time.Hour}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		bundle, err := authority.Bundle(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := trust.NewCredentials(pair, bundle)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		return trusttest.Credentials(t, authority, role, name)
 	}
 	l, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {

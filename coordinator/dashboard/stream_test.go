@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // A stream begins with hello, history, state and the kept events; then come changes alone.
@@ -107,31 +107,8 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 // A viewer's stream over HTTP/2 and TLS outlives them, too, and ends when the certificate is
 // revoked.
 func TestStreamOfAViewer(t *testing.T) {
-	dir := t.TempDir()
-	authority, err := trust.CreateAuthority(t.Context(), dir, "lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	credentials := func(role trust.Role, name string) *trust.Credentials {
-		pair, err := authority.Issue(t.Context(), trust.Request{Role: role, Name: name}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		bundle, err := authority.Bundle(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := filepath.Join(t.TempDir(), name)
-		if err := trust.SaveCredentials(at, pair, bundle); err != nil {
-			t.Fatal(err)
-		}
-		c, err := trust.OpenCredentials(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	own, viewer := credentials(trust.Coordinator, "coordinator"), credentials(trust.Viewer, "vera")
+	authority := trusttest.Authority(t, "lab")
+	own, viewer := trusttest.Credentials(t, authority, trust.Coordinator, "coordinator"), trusttest.Credentials(t, authority, trust.Viewer, "vera")
 	var revoked atomic.Bool
 	source := newWorld(1).source()
 	source.Access.Check = func(*x509.Certificate) error {

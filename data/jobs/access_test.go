@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // secure is a cluster with certificates, its server, and the coordinator's connection.
@@ -383,7 +384,7 @@ func TestRenewal(t *testing.T) {
 		return serial
 	}
 	for _, c := range []*trust.Credentials{main, w1} {
-		if err := c.Replace(l.issue(t, c.Identity().Role, c.Identity().Name), c.Bundle()); err != nil {
+		if err := c.Replace(trusttest.Issue(t, l.authority, c.Identity().Role, c.Identity().Name), c.Bundle()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -424,7 +425,7 @@ func TestConnectionEndsWithItsCertificate(t *testing.T) {
 	t.Cleanup(worker.Close)
 	await(t, "it connects", func() bool { return worker.conn.Status() == nats.CONNECTED })
 	closed(t, worker)
-	if err := w1.Replace(l.issue(t, trust.Worker, "w1"), bundle); err != nil {
+	if err := w1.Replace(trusttest.Issue(t, l.authority, trust.Worker, "w1"), bundle); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "it connects again", func() bool { return worker.conn.Status() == nats.CONNECTED })

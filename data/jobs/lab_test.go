@@ -2,12 +2,11 @@ package jobs
 
 import (
 	"fmt"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 // A lab is a cluster with certificates, or without.
@@ -25,21 +24,7 @@ func both(t *testing.T, test func(*testing.T, *lab)) {
 
 func certified(t *testing.T) *lab {
 	t.Helper()
-	a, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), "lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &lab{authority: a}
-}
-
-// issue makes a certificate of an hour.
-func (l *lab) issue(t *testing.T, role trust.Role, name string) trust.KeyPair {
-	t.Helper()
-	pair, err := l.authority.Issue(t.Context(), trust.Request{Role: role, Name: name, Life: time.Hour}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pair
+	return &lab{authority: trusttest.Authority(t, "lab")}
 }
 
 // of makes the credentials of an identity, which refuse what the authority has revoked.
@@ -48,14 +33,7 @@ func (l *lab) of(t *testing.T, role trust.Role, name string) *trust.Credentials 
 	if l.authority == nil {
 		return nil
 	}
-	bundle, err := l.authority.Bundle(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := trust.NewCredentials(l.issue(t, role, name), bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := trusttest.Credentials(t, l.authority, role, name)
 	c.SetRevoked(l.authority.Revoked)
 	return c
 }

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 	"github.com/ergoflow/ergoflow/worker/replica"
 	"github.com/ergoflow/ergoflow/worker/replica/replicatest"
 )
@@ -23,18 +22,7 @@ import (
 // secured serves a replica to peers over TCP with TLS, by a worker with a certificate.
 func secured(t *testing.T, a *trust.Authority, name string, r *replica.Replica) (*allreduce.Server, message.Member) {
 	t.Helper()
-	pair, err := a.Issue(t.Context(), trust.Request{Role: trust.Worker, Name: name}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	bundle, err := a.Bundle(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := trust.NewCredentials(pair, bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := trusttest.Credentials(t, a, trust.Worker, name)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -53,10 +41,7 @@ func secured(t *testing.T, a *trust.Authority, name string, r *replica.Replica) 
 
 // Peers that have certificates know each other by them, in all calls and both ways.
 func TestPeersWithCertificates(t *testing.T) {
-	lab, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), "lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := trusttest.Authority(t, "lab")
 	leader, follower := replicatest.Open(t), replicatest.Open(t)
 	replicatest.Advance(t, leader, 3, 5)
 	_, member := secured(t, lab, "leader", leader)
@@ -106,10 +91,7 @@ func TestPeersWithCertificates(t *testing.T) {
 // and look whether they reach each other. A member that the coordinator names with a certificate
 // is not asked without it, and when the change is over nobody is answered in plain text.
 func TestPeersOfBothKinds(t *testing.T) {
-	lab, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), "lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := trusttest.Authority(t, "lab")
 	leader, own := replicatest.Open(t), replicatest.Open(t)
 	replicatest.Advance(t, leader, 3, 5)
 	rings, with := secured(t, lab, "with", leader)
