@@ -28,15 +28,14 @@ import (
 
 func TestFiles(t *testing.T) { webpagetest.CheckFiles(t, webpage.Load(static), "/metrics") }
 
-// What a person does in a tab, and waits for.
+// What a person does in a tab, and waits for. Tests say it in long sequences, where the name of the
+// package would hide the verbs.
 var (
 	script = webpagetest.Script
 	click  = webpagetest.Click
 	focus  = webpagetest.Focus
 	press  = webpagetest.Press
 	fill   = webpagetest.Fill
-	system = webpagetest.System
-	screen = webpagetest.Screen
 	until  = webpagetest.Until
 )
 
@@ -210,9 +209,9 @@ func TestPageForEverybody(t *testing.T) {
 	w.events.Add(time.Now(), journal.Training, true, "a sentence with averylongwordindeed"+strings.Repeat("averylongwordindeed", 8))
 	b := open(t, serve(t, w.source(), nil))
 	dark := `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`
-	b.Do("let the system be dark", system("dark"), until(dark))
+	b.Do("let the system be dark", webpagetest.System("dark"), until(dark))
 	b.Do("switch", click("#theme"), until("!("+dark+")"))
-	b.Do("narrow", screen(360, 700, 2), until(`innerWidth === 360 && document.querySelector("#loss canvas").clientWidth < 360`))
+	b.Do("narrow", webpagetest.Screen(360, 700, 2), until(`innerWidth === 360 && document.querySelector("#loss canvas").clientWidth < 360`))
 	if wide := webpagetest.Evaluate[string](b, `document.documentElement.scrollWidth <= 360 ? "" : [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > 360 && !e.closest(".scroll")).map((e) => e.tagName + "#" + e.id + "." + e.className).join()`); wide != "" {
 		t.Errorf("too wide: %s", wide)
 	}
@@ -220,7 +219,7 @@ func TestPageForEverybody(t *testing.T) {
 	if nameless != "" {
 		t.Errorf("without a name:\n%s", nameless)
 	}
-	b.Do("wide again", screen(1280, 1000, 1), script(`document.activeElement.blur()`))
+	b.Do("wide again", webpagetest.Screen(1280, 1000, 1), script(`document.activeElement.blur()`))
 	reached := map[string]bool{}
 	for range 90 {
 		b.Do("press Tab", press(kb.Tab))

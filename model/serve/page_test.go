@@ -115,15 +115,14 @@ func evaluate[T any](b tab, expression string) T {
 	return webpagetest.Evaluate[T](b.Tab, expression)
 }
 
-// What a person does in a tab, and waits for.
+// What a person does in a tab, and waits for. Tests say it in long sequences, where the name of the
+// package would hide the verbs.
 var (
 	script = webpagetest.Script
 	click  = webpagetest.Click
 	focus  = webpagetest.Focus
 	press  = webpagetest.Press
 	fill   = webpagetest.Fill
-	system = webpagetest.System
-	screen = webpagetest.Screen
 	until  = webpagetest.Until
 	text   = webpagetest.Text
 )

@@ -7,6 +7,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/ergoflow/ergoflow/internal/webpage/webpagetest"
 )
 
 // The switch turns the page dark and light; without a choice the page follows the system.
@@ -16,18 +18,18 @@ func TestPageDark(t *testing.T) {
 	if evaluate[bool](b, dark) {
 		t.Error("the page is dark at first")
 	}
-	b.Do("let the system be dark", system("dark"), until(dark),
+	b.Do("let the system be dark", webpagetest.System("dark"), until(dark),
 		until(`document.getElementById("theme").getAttribute("aria-pressed") === "true"`))
 	b.Do("switch", click("#theme"), until("!("+dark+")"))
 	b.Do("switch back", click("#theme"), until(dark))
-	b.Do("let the system be light", system("light"), chromedp.Reload(), answered, until(dark))
+	b.Do("let the system be light", webpagetest.System("light"), chromedp.Reload(), answered, until(dark))
 }
 
 // A screen of 375 pixels needs no scrolling to the side, with everything open.
 func TestPageNarrow(t *testing.T) {
 	b := onLine(t)
 	b.Expect(unprocessable)
-	b.Do("narrow", screen(375, 700, 2), until(`innerWidth === 375 && document.querySelector("#chart canvas").clientWidth < 375`),
+	b.Do("narrow", webpagetest.Screen(375, 700, 2), until(`innerWidth === 375 && document.querySelector("#chart canvas").clientWidth < 375`),
 		script(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`))
 	check := func(when string) {
 		t.Helper()
