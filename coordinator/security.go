@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/upkeep"
 )
@@ -285,7 +285,7 @@ func (s *security) changeTokens(change func([]trust.Joining) ([]trust.Joining, e
 // isLocal reports whether all addresses are on loopback.
 func (c Config) isLocal() bool {
 	for _, address := range []string{c.Listen, c.Gossip, c.Jobs, c.HTTP} {
-		if address != "" && !gossip.IsLoopback(address) {
+		if address != "" && !hostport.IsLoopback(address) {
 			return false
 		}
 	}

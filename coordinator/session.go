@@ -16,12 +16,12 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
-	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/flight"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
@@ -178,7 +178,7 @@ func (v *service) open(s *session, hello message.Hello) {
 		v.loop.about(journal.Security).Warn("a worker speaks plain text", "worker", s.from, "address", s.host)
 	}
 	v.loop.step(machine.Opened{Session: s.number, Hello: hello,
-		Elsewhere: s.elsewhere, Host: s.host, Identity: v.identityOf(s.cert), Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
+		Elsewhere: s.elsewhere, Host: s.host, Identity: v.identityOf(s.cert), Loopback: hostport.IsLoopback(hello.Worker.DataAddress)})
 }
 
 // identityOf is the identity in a worker's certificate, or as message.Member without one.

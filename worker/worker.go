@@ -24,6 +24,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/flight"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/internal/tracing"
 	"github.com/ergoflow/ergoflow/internal/trust"
@@ -182,7 +183,7 @@ func (c *Config) check() error {
 // beyondLoopback is an address that other hosts can reach; empty: there is none.
 func (c *Config) beyondLoopback() string {
 	for _, address := range []string{c.Gossip, c.Listen, c.HTTP} {
-		if address != "" && !gossip.IsLoopback(address) {
+		if address != "" && !hostport.IsLoopback(address) {
 			return address
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/display"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/training/trainer"
@@ -186,7 +187,7 @@ func examineCluster(ctx context.Context, dir string) (f finding, ok bool) {
 		f.Hint = "in plain text: " + display.Plaintext(st.Plaintext)
 	case st.Secured:
 		f.OK, f.Detail = true, "connections are encrypted, and need certificates"
-	case gossip.IsLoopback(st.Gossip):
+	case hostport.IsLoopback(st.Gossip):
 		f.OK, f.Detail = true, "plain text, on loopback alone"
 	default:
 		f.Detail = "plain text (--insecure): everybody who reaches the ports can join, read checkpoints, submit runs and change gradients"

@@ -155,7 +155,7 @@ func TestExplainStuckDevice(t *testing.T) {
 	w := st.Workers[1]
 	release := stopThreads(t, w.PID, "tf_")
 	defer release()
-	<-time.After(8 * time.Second)
+	<-time.After(8 * time.Second) // a device is stuck that computes for more than five
 	s.is(s.explain("While it is stuck", c), "device stuck", explain.Culprit{Kind: explain.Worker, Worker: w.ID, PID: w.PID})
 	release()
 	c.until("they go on", func(now coordinator.Status) bool { return training(2, int(st.Step)+1000)(now) })

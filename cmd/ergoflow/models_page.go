@@ -6,7 +6,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/dashboard"
-	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 	"github.com/ergoflow/ergoflow/model/registry"
 )
 
@@ -64,7 +64,7 @@ func shownModels(all []registry.Version) (models []dashboard.Model) {
 
 // pageURL is where a coordinator shows its page.
 func pageURL(a coordinator.Addresses) string {
-	if secured := a.Join != ""; secured && !gossip.IsLoopback(a.HTTP) {
+	if secured := a.Join != ""; secured && !hostport.IsLoopback(a.HTTP) {
 		return "https://" + a.HTTP
 	}
 	return "http://" + a.HTTP

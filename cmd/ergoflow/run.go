@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -29,7 +29,7 @@ run stopped, and reuses shards that exist.`,
 			if err := checkAddresses(cmd, "http"); err != nil {
 				return err
 			}
-			if local.http != "" && !gossip.IsLoopback(local.http) {
+			if local.http != "" && !hostport.IsLoopback(local.http) {
 				return withHint(usagef("--http %s is not on loopback", local.http), "the processes of `run` speak plain text: give 127.0.0.1:PORT, and reach it from elsewhere by `ssh -L`")
 			}
 			e, err := choose.loadTried(ctx, args[0])

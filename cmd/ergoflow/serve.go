@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 	"github.com/ergoflow/ergoflow/internal/systemd"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -100,7 +100,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 			return withHint(fmt.Errorf("--client-authority: %w", err), "name the directory of `ergoflow certs init --ca`, or one with copies of its ca.pem and revoked.json")
 		}
 	}
-	if !gossip.IsLoopback(f.listen) && !f.insecure && (config.Token == "" && config.Clients == nil || f.certificate == "") {
+	if !hostport.IsLoopback(f.listen) && !f.insecure && (config.Token == "" && config.Clients == nil || f.certificate == "") {
 		return withHint(usagef("--listen %s is beyond loopback: the server needs --token-file, --tls-certificate and --tls-key there", f.listen),
 			"give the three, listen on 127.0.0.1 behind a proxy, or give --insecure")
 	}

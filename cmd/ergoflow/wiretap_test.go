@@ -18,7 +18,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
-	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
@@ -269,7 +269,7 @@ func refuseWithoutCertificate(t *testing.T, c *hostCluster) {
 			old.Close()
 		}
 	}
-	if gossip.IsLoopback(ports["control"]) {
+	if hostport.IsLoopback(ports["control"]) {
 		t.Errorf("the control service is at %s", ports["control"])
 	}
 }

@@ -41,14 +41,3 @@ const Insecurity = "this process speaks plain text (--insecure): everybody who r
 // HalfSecured is what a coordinator says at its start, and `ergoflow doctor`, while a cluster
 // changes from plain text.
 const HalfSecured = "this cluster still accepts plain text (--accept-plaintext): everybody who reaches its ports can join, read checkpoints and change gradients"
-
-// IsLoopback reports whether an address to listen on, host:port, is reachable
-// from this machine alone. Names are not resolved: only localhost counts.
-func IsLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}

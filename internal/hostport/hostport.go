@@ -1,4 +1,4 @@
-// Package hostport checks addresses that other processes give.
+// Package hostport checks addresses that other processes and users give.
 package hostport
 
 import (
@@ -30,4 +30,15 @@ func Check(address string) error {
 // that are no text.
 func isForeign(r rune) bool {
 	return r == utf8.RuneError || r == ' ' || r == '/' || !unicode.IsPrint(r)
+}
+
+// IsLoopback reports whether an address to listen on, host:port, is reachable
+// from this machine alone. Names are not resolved: only localhost counts.
+func IsLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

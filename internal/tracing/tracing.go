@@ -28,6 +28,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 )
 
 // ErrEndpoint means that a text is no address of a collector.
@@ -95,7 +96,7 @@ func endpointURL(endpoint string) (string, error) {
 	if err != nil || host == "" || port == "" {
 		return "", fmt.Errorf("%w: %.200q is not HOST:PORT", ErrEndpoint, endpoint)
 	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+	if hostport.IsLoopback(endpoint) {
 		return "http://" + endpoint, nil
 	}
 	return "https://" + endpoint, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 )
 
 // Text writes a status: the run, cut links, the workers and the refused connections.
@@ -56,7 +57,7 @@ func head(st coordinator.Status) (lines []string) {
 	if st.Reason != "" {
 		say("last", "%s", st.Reason)
 	}
-	if !st.Secured && !gossip.IsLoopback(st.Gossip) {
+	if !st.Secured && !hostport.IsLoopback(st.Gossip) {
 		say("insecure", "connections are plain text: everybody who reaches the ports can join and change the training")
 	}
 	if st.AcceptsPlaintext {
