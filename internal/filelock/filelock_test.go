@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestWait(t *testing.T) {
+func TestLocks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	open := func() *os.File {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -20,11 +20,14 @@ func TestWait(t *testing.T) {
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
-	first, second, third := open(), open(), open()
+	first, second, third, fourth := open(), open(), open(), open()
 	for _, f := range []*os.File{first, second} {
 		if err := Wait(t.Context(), f, syscall.LOCK_SH); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if taken, err := Try(third, syscall.LOCK_EX); taken || err != nil {
+		t.Errorf("beside two others: taken %v, %v", taken, err)
 	}
 	ended := errors.New("ended")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*poll, ended)
@@ -37,7 +40,17 @@ func TestWait(t *testing.T) {
 	if err := Wait(t.Context(), third, syscall.LOCK_EX); err != nil {
 		t.Error(err)
 	}
+	if taken, err := Try(fourth, syscall.LOCK_SH); taken || err != nil {
+		t.Errorf("beside a writer: taken %v, %v", taken, err)
+	}
 	third.Close()
+	if taken, err := Try(fourth, syscall.LOCK_SH); !taken || err != nil {
+		t.Errorf("a free lock: taken %v, %v", taken, err)
+	}
+	if taken, err := Try(third, syscall.LOCK_EX); taken || err == nil {
+		t.Error("a closed file is locked")
+	}
+	fourth.Close()
 	if err := Wait(t.Context(), third, syscall.LOCK_EX); err == nil {
 		t.Error("a closed file is locked")
 	}

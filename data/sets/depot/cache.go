@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/filelock"
 )
 
 // ErrSmall means that a cache is too small for the shards of a run.
@@ -51,13 +52,13 @@ func OpenCache(dir string, bytes int64, log *slog.Logger) (*Cache, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cache of shards: %w", err)
 		}
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
+		taken, err := filelock.Try(lock, syscall.LOCK_EX)
+		if taken {
 			return &Cache{dir: shard.NewDir(own), bytes: bytes, lock: lock, log: log}, nil
 		}
 		lock.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("cache of shards: lock %s: %w", lock.Name(), err)
+		if err != nil {
+			return nil, fmt.Errorf("cache of shards: %w", err)
 		}
 	}
 	return nil, fmt.Errorf("cache of shards: %d processes use %s", maxCaches, dir)
