@@ -65,13 +65,11 @@ func (s *Server) open(request *wire.ShardRequest) (*os.File, error) {
 	if dir == nil {
 		return nil, errors.New("this worker has no copies of shards")
 	}
-	content, data, err := dir.Copy(request.Dataset, int(request.Shard))
+	m, _, data, err := dir.Copy(request.Dataset, int(request.Shard))
 	if err != nil {
 		return nil, err
 	}
-	m, err := shard.ParseManifest("manifest", content)
 	switch {
-	case err != nil:
 	case m.SHA256 != request.Sha256:
 		err = errors.New("this worker has another shard of that number")
 	case request.Offset < 0 || request.Offset > m.Bytes:

@@ -188,15 +188,11 @@ func (d *Depot) Upload(ctx context.Context, from *shard.Dir, dataset string, k i
 	if err := from.Verify(ctx, dataset, k); err != nil { // damage would be for all
 		return err
 	}
-	content, data, err := from.Copy(dataset, k)
+	m, content, data, err := from.Copy(dataset, k)
 	if err != nil {
 		return err
 	}
 	defer data.Close()
-	m, err := shard.ParseManifest("manifest", content)
-	if err != nil {
-		return err
-	}
 	if err := d.putData(ctx, m, data); err != nil {
 		return err
 	}

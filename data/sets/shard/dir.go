@@ -68,21 +68,23 @@ func (d *Dir) Manifest(hash string, shard int) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	return manifestAt(base, hash, shard)
+	m, _, err := manifestAt(base, hash, shard)
+	return m, err
 }
 
-func manifestAt(base, hash string, shard int) (Manifest, error) {
-	m, err := readManifest(base + manifestSuffix)
+// manifestAt reads the manifest of a shard with that path without suffixes, and its content.
+func manifestAt(base, hash string, shard int) (m Manifest, content []byte, err error) {
+	m, content, err = readManifest(base + manifestSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Manifest{}, fmt.Errorf("%s: %w", base+manifestSuffix, ErrNotFound)
+		return Manifest{}, nil, fmt.Errorf("%s: %w", base+manifestSuffix, ErrNotFound)
 	}
 	if err != nil {
-		return Manifest{}, err
+		return Manifest{}, nil, err
 	}
 	if m.Dataset != hash || m.Shard != shard {
-		return Manifest{}, fmt.Errorf("%s: %w: it is of shard %d of %s", base+manifestSuffix, ErrCorrupt, m.Shard, m.Dataset)
+		return Manifest{}, nil, fmt.Errorf("%s: %w: it is of shard %d of %s", base+manifestSuffix, ErrCorrupt, m.Shard, m.Dataset)
 	}
-	return m, nil
+	return m, content, nil
 }
 
 // Has reports whether a shard is committed and can be opened, so that it need not be made. A
@@ -133,7 +135,7 @@ func (d *Dir) Open(hash string, shard int) (*Shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := manifestAt(base, hash, shard)
+	m, _, err := manifestAt(base, hash, shard)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +227,7 @@ func manifestsIn(dir, hash string) ([]Manifest, error) {
 		if !ok || err != nil || e.Name() != fileName(k)+manifestSuffix {
 			continue
 		}
-		m, err := manifestAt(filepath.Join(dir, fileName(k)), hash, k)
+		m, _, err := manifestAt(filepath.Join(dir, fileName(k)), hash, k)
 		if errors.Is(err, ErrNotFound) { // replaced since ReadDir
 			continue
 		}

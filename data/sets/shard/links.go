@@ -86,7 +86,7 @@ func ownerOf(dir string) string {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "shard-") && strings.HasSuffix(e.Name(), manifestSuffix) {
-			if m, err := readManifest(filepath.Join(dir, e.Name())); err == nil {
+			if m, _, err := readManifest(filepath.Join(dir, e.Name())); err == nil {
 				return m.Dataset
 			}
 		}

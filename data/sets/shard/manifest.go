@@ -157,18 +157,18 @@ func (h Header) metadata() map[string]string {
 	}
 }
 
-// readManifest reads and checks a manifest file.
-func readManifest(path string) (Manifest, error) {
+// readManifest reads and checks a manifest file. It returns the file's content, too.
+func readManifest(path string) (m Manifest, content []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Manifest{}, err
+		return Manifest{}, nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, MaxManifest+1))
-	if err != nil {
-		return Manifest{}, err
+	if content, err = io.ReadAll(io.LimitReader(f, MaxManifest+1)); err != nil {
+		return Manifest{}, nil, err
 	}
-	return parseManifest(path, b)
+	m, err = parseManifest(path, content)
+	return m, content, err
 }
 
 // parseManifest checks the content of a manifest file.

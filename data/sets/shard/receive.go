@@ -22,34 +22,40 @@ const maxHeader = 1 << 20
 // ParseManifest reads the content of a manifest file that came from elsewhere, under a name.
 func ParseManifest(name string, content []byte) (Manifest, error) {
 	m, err := parseManifest(name, content)
+	if err == nil {
+		err = m.checkBytes(name)
+	}
 	if err != nil {
 		return Manifest{}, err
-	}
-	if most := m.Header.Bytes() + maxHeader; m.Bytes > most {
-		return Manifest{}, fmt.Errorf("%s: %w: %d bytes of data, at most %d have that shape", name, ErrCorrupt, m.Bytes, most)
 	}
 	return m, nil
 }
 
-// Copy opens a committed shard's data, and reads the content of its manifest, to copy both
-// elsewhere.
-func (d *Dir) Copy(hash string, shard int) (manifest []byte, data *os.File, err error) {
+// checkBytes checks that the data, which have not come yet, may have the length that the manifest
+// says.
+func (m Manifest) checkBytes(name string) error {
+	if most := m.Header.Bytes() + maxHeader; m.Bytes > most {
+		return fmt.Errorf("%s: %w: %d bytes of data, at most %d have that shape", name, ErrCorrupt, m.Bytes, most)
+	}
+	return nil
+}
+
+// Copy reads a committed shard's manifest and opens its data, to copy both elsewhere: content is
+// that of the manifest's file. It fails with ErrCorrupt where Receive would refuse them.
+func (d *Dir) Copy(hash string, shard int) (m Manifest, content []byte, data *os.File, err error) {
 	base, err := d.base(hash, shard)
 	if err != nil {
-		return nil, nil, err
+		return m, nil, nil, err
 	}
-	m, err := manifestAt(base, hash, shard)
-	if err != nil {
-		return nil, nil, err
+	if m, content, err = manifestAt(base, hash, shard); err != nil {
+		return m, nil, nil, err
 	}
-	if err := checkSize(dataPath(base, m.Origin), m); err != nil {
-		return nil, nil, err
+	path := dataPath(base, m.Origin)
+	if err := errors.Join(m.checkBytes(base+manifestSuffix), checkSize(path, m)); err != nil {
+		return m, nil, nil, err
 	}
-	if manifest, err = os.ReadFile(base + manifestSuffix); err != nil {
-		return nil, nil, err
-	}
-	data, err = os.Open(dataPath(base, m.Origin))
-	return manifest, data, err
+	data, err = os.Open(path)
+	return m, content, data, err
 }
 
 // Incoming is a shard that comes from elsewhere. What has come of its data stays when it is
