@@ -119,6 +119,8 @@ func (c *Cache) fetch(ctx context.Context, from *Depot, manifests [][]byte, byte
 	}
 	begin := time.Now()
 	// Workers that begin together fetch different shards first, and then have them for each other.
+	// The order is not a function of the run's seed: each process needs another one, and nothing
+	// but the order of transfers depends on it.
 	rand.Shuffle(len(manifests), func(i, j int) { manifests[i], manifests[j] = manifests[j], manifests[i] })
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(copies)

@@ -57,7 +57,6 @@ func (d *Depot) transfer(ctx context.Context, in *shard.Incoming, peers Peers) e
 	if peers != nil && d.copy(ctx, in, peers.Read) == nil && in.Have() == in.Manifest().Bytes {
 		return nil
 	}
-
 	for n := 1; in.Have() < in.Manifest().Bytes; n++ {
 		before := in.Have()
 		err := d.copy(ctx, in, d.read)
