@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -114,20 +113,10 @@ const storePause = 5 * time.Second
 
 // presentShards lists those of the first n shards of a data set that are there, and waits for a store
 // that does not answer. It fails when ctx ends.
-func (l *loop) presentShards(ctx context.Context, dataset string, n int) ([]int, error) {
-	last := ""
-	for {
-		list, err := l.store.Present(ctx, dataset, n)
-		if err == nil || ctx.Err() != nil {
-			return list, errors.Join(err, ctx.Err())
-		}
-		if text := err.Error(); text != last {
-			l.log.Warn("cannot list the shards in the store; trying again", "error", err)
-			last = text
-		}
-		select {
-		case <-time.After(storePause):
-		case <-ctx.Done():
-		}
-	}
+func (l *loop) presentShards(ctx context.Context, dataset string, n int) (present []int, err error) {
+	err = upkeep.Until(ctx, storePause, func() (final bool, err error) {
+		present, err = l.store.Present(ctx, dataset, n)
+		return false, err
+	}, func(err error) { l.log.Warn("cannot list the shards in the store; trying again", "error", err) })
+	return present, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/internal/upkeep"
 	"github.com/ergoflow/ergoflow/worker/peer"
 )
 
@@ -119,10 +120,10 @@ func (s *shards) fill(ctx context.Context, w *worker, plan ergoflow.Plan) error 
 		s.depot.AskFirst(nil)
 		_ = others.Close() // nothing is under way
 	}()
-	return s.persist(ctx, w, "cannot copy the shards from the store; trying again", func() (bool, error) {
+	return upkeep.Until(ctx, storePause, func() (bool, error) {
 		err := s.cache.Fill(ctx, s.depot, plan.Dataset, all...)
 		return errors.Is(err, depot.ErrSmall) || errors.Is(err, shard.ErrCorrupt), err
-	})
+	}, func(err error) { w.log.Warn("cannot copy the shards from the store; trying again", "error", err) })
 }
 
 // upload copies a shard that this worker made into the store, and makes room in the cache. It
@@ -132,7 +133,7 @@ func (s *shards) upload(ctx context.Context, w *worker, dataset string, k int, w
 	if s.depot == nil {
 		return nil
 	}
-	err := s.persist(ctx, w, "cannot copy a shard into the store; trying again", func() (bool, error) {
+	err := upkeep.Until(ctx, storePause, func() (bool, error) {
 		err := s.depot.Upload(ctx, s.dir, dataset, k)
 		if err != nil {
 			waits(fmt.Sprintf("waits for the store: %v", err))
@@ -140,31 +141,11 @@ func (s *shards) upload(ctx context.Context, w *worker, dataset string, k int, w
 			waits("")
 		}
 		return errors.Is(err, store.ErrDenied) || errors.Is(err, shard.ErrCorrupt) || errors.Is(err, shard.ErrNotFound), err
-	})
+	}, func(err error) { w.log.Warn("cannot copy a shard into the store; trying again", "error", err) })
 	if errors.Is(err, shard.ErrCorrupt) {
 		if m, read := s.dir.Manifest(dataset, k); read == nil { // the next attempt makes it again
 			err = errors.Join(err, s.dir.Discard(m))
 		}
 	}
 	return errors.Join(err, s.cache.Trim())
-}
-
-// persist calls do until it succeeds, its error is final, or ctx ends. It logs each error once.
-func (*shards) persist(ctx context.Context, w *worker, what string, do func() (final bool, err error)) error {
-	last := ""
-	for {
-		final, err := do()
-		if err == nil || final || ctx.Err() != nil {
-			return err
-		}
-		if text := err.Error(); text != last {
-			w.log.Warn(what, "error", err)
-			last = text
-		}
-		select {
-		case <-time.After(storePause):
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/upkeep"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/network/layers"
@@ -105,19 +106,14 @@ const (
 
 // retryMissing calls open again while it fails because a file is missing.
 func retryMissing(ctx context.Context, log *slog.Logger, open func() error) error {
-	for begin := time.Now(); ; {
-		err := open()
+	begin := time.Now()
+	return upkeep.Until(ctx, missingPause, func() (final bool, err error) {
+		err = open()
 		missing := errors.Is(err, shard.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESTALE)
-		if !missing || time.Since(begin) > missingTimeout {
-			return err
-		}
+		return !missing || time.Since(begin) > missingTimeout, err
+	}, func(err error) {
 		log.Warn("a file is missing in the store; trying again", "pause", missingPause, "error", err)
-		select {
-		case <-time.After(missingPause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	})
 }
 
 // makeConditioners makes one conditioner for each of the experiment's alternatives, and the
