@@ -296,12 +296,19 @@ func (c *cluster) join() {
 // addresses waits for those of the coordinator in a directory, which writes to out.
 func addresses(t *testing.T, dir string, out *bytes.Buffer) coordinator.Addresses {
 	t.Helper()
+	return addressesOf(t, dir, 0, out)
+}
+
+// addressesOf waits for those of the coordinator that is a certain process: one that was killed
+// leaves its addresses there. Process 0 is any.
+func addressesOf(t *testing.T, dir string, pid int, out *bytes.Buffer) coordinator.Addresses {
+	t.Helper()
 	for begin := time.Now(); time.Since(begin) < patience; {
 		a, err := coordinator.ReadAddresses(dir)
 		switch {
-		case err == nil:
+		case err == nil && (pid == 0 || a.PID == pid):
 			return a
-		case !errors.Is(err, coordinator.ErrNotRunning):
+		case err != nil && !errors.Is(err, coordinator.ErrNotRunning):
 			t.Fatal(err)
 		}
 		<-time.After(20 * time.Millisecond) // the file of another process is polled

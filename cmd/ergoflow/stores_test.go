@@ -1,28 +1,19 @@
 package main
 
 import (
-	"flag"
-	"io"
-	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/data/store/s3test"
 )
-
-// s3Server is a program that TestStoreS3 needs; make stores builds it.
-var s3Server = flag.String("s3.server", "", "program versitygw, for tests with a real server of S3")
 
 // TestStoreNATS: three secured hosts that share no directory train by a bucket of the embedded
 // NATS server, and the parameters have the same bits as with a common directory.
@@ -36,9 +27,7 @@ func TestStoreNATS(t *testing.T) {
 // TestStoreS3 is the same with a server of S3 behind a network on which requests fail.
 func TestStoreS3(t *testing.T) {
 	needE2E(t)
-	if *s3Server == "" {
-		t.Skip("no -s3.server")
-	}
+	s3test.Need(t)
 	hosts.Isolated(t, func(t *testing.T) {
 		network := hosts.New(t)
 		endpoint, failures, reads := poorS3(t)
@@ -90,61 +79,30 @@ func trainedWithoutDirectory(t *testing.T, network *hosts.Network, store string)
 }
 
 // poorS3 starts a server with a bucket. Hosts reach it by a proxy that refuses some requests,
-// and cuts others. It counts these, and the reads of data that succeed.
+// and cuts others. It counts these, and the reads of data that it passes on.
 func poorS3(t *testing.T) (endpoint string, failures, reads *atomic.Int32) {
 	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", "key")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "hush")
-	const inside = "127.0.0.1:9000"
-	files, err := os.MkdirTemp(".", "gateway-") //nolint:usetesting // a temporary directory may be in memory, without attributes
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(files) })
-	if err := os.Mkdir(filepath.Join(files, "bucket"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	server := exec.CommandContext(t.Context(), *s3Server, "--access", "key", "--secret", "hush", "--port", inside, "posix", files)
-	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Wait() })
-	for deadline := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", inside); err == nil {
-			conn.Close()
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the server of S3 does not start")
-		}
-	}
+	server := s3test.New(t)
 	listener, err := net.Listen("tcp", "10.77.0.254:9000")
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet := log.New(io.Discard, "", 0)
-	to := &url.URL{Scheme: "http", Host: inside}
-	proxy := &httputil.ReverseProxy{ErrorLog: quiet, Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
-		r.Out.Host = r.In.Host // it is signed
-	}}
 	var requests atomic.Int32
 	failures, reads = new(atomic.Int32), new(atomic.Int32)
-	front := &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	front := &http.Server{ErrorLog: s3test.Quiet, Handler: server.Proxy(func(w http.ResponseWriter, r *http.Request) (answered bool) {
 		switch requests.Add(1) % 8 {
 		case 3:
 			failures.Add(1)
 			http.Error(w, "slow down", http.StatusServiceUnavailable)
+			return true
 		case 7:
 			failures.Add(1)
 			panic(http.ErrAbortHandler)
-		default:
-			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".safetensors") {
-				reads.Add(1)
-			}
-			proxy.ServeHTTP(w, r)
 		}
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".safetensors") {
+			reads.Add(1)
+		}
+		return false
 	})}
 	go front.Serve(listener)
 	t.Cleanup(func() { front.Close() })

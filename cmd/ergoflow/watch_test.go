@@ -13,8 +13,6 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
-
-	"github.com/ergoflow/ergoflow/coordinator"
 )
 
 // A screen is a program on a pseudo-terminal, with what it has written there.
@@ -24,8 +22,9 @@ type screen struct {
 	cmd  *exec.Cmd
 	done chan error
 
-	mu  sync.Mutex
-	out bytes.Buffer
+	mu   sync.Mutex
+	out  bytes.Buffer
+	more chan struct{} // has one when out has grown
 }
 
 // onTerminal starts the program on a terminal of that size.
@@ -38,7 +37,7 @@ func onTerminal(t *testing.T, rows, columns uint16, args ...string) *screen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &screen{t: t, tty: tty, cmd: cmd, done: make(chan error, 1)}
+	s := &screen{t: t, tty: tty, cmd: cmd, done: make(chan error, 1), more: make(chan struct{}, 1)}
 	t.Cleanup(func() { tty.Close() })
 	read := make(chan struct{})
 	go func() {
@@ -49,6 +48,10 @@ func onTerminal(t *testing.T, rows, columns uint16, args ...string) *screen {
 			s.mu.Lock()
 			s.out.Write(b[:n])
 			s.mu.Unlock()
+			select {
+			case s.more <- struct{}{}:
+			default:
+			}
 			if err != nil {
 				return
 			}
@@ -71,7 +74,7 @@ func (s *screen) await(from int, want string) {
 	defer cancel()
 	for !strings.Contains(s.text()[from:], want) {
 		select {
-		case <-time.After(10 * time.Millisecond):
+		case <-s.more:
 		case <-ctx.Done():
 			s.t.Fatalf("the screen does not say %q:\n%q", want, s.text()[from:])
 		}
@@ -96,16 +99,8 @@ func startCoordinator(t *testing.T, dir string, more ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	deadline := time.Now().Add(patience)
-	for {
-		if a, err := coordinator.ReadAddresses(dir); err == nil && a.PID == cmd.Process.Pid {
-			return cmd
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the coordinator does not start:\n%s", out)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	addressesOf(t, dir, cmd.Process.Pid, out)
+	return cmd
 }
 
 // The screen of a terminal: it follows the size, heeds keys, says when the coordinator is killed,

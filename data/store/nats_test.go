@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -47,6 +48,21 @@ func natsServer(t *testing.T, dir, address string, credentials *trust.Credential
 	}
 	t.Cleanup(server.Close)
 	return server
+}
+
+// connect is a connection beside those of stores.
+func connect(t *testing.T, server *jobs.Server, a jobs.Access) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
+	conn, err := jobs.Dial(server.URL(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, js
 }
 
 func TestNATS(t *testing.T) {
@@ -129,15 +145,7 @@ func TestNATSWorker(t *testing.T) {
 	if all, err := s.List(ctx, ""); err == nil {
 		t.Errorf("it lists %v", all)
 	}
-	conn, err := jobs.Dial(server.URL(), jobs.Access{Credentials: worker})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, js := connect(t, server, jobs.Access{Credentials: worker})
 	if _, err := js.CreateConsumer(ctx, "ERGOFLOW_STORE_shards", jetstream.ConsumerConfig{}); err == nil {
 		t.Error("it makes a consumer")
 	}
@@ -164,15 +172,7 @@ func TestNATSWorker(t *testing.T) {
 func TestNATSForgedRecords(t *testing.T) {
 	server := natsServer(t, t.TempDir(), "", nil)
 	s := bucket(t, server.URL(), store.Options{Create: true})
-	conn, err := nats.Connect(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := connect(t, server, jobs.Access{})
 	for key, record := range map[string]string{
 		"YQ": `{"id":"x","bytes":10,"chunk":0}`, "Yg": `{"id":"x","bytes":-1,"chunk":1}`, "Yw": `{"id":"x.>","bytes":10,"chunk":5}`,
 		"ZA": `{"id":"","bytes":10,"chunk":5}`, "ZQ": `{"id":"x","bytes":9000000000000000000,"chunk":5}`, "Zg": `{"id":"x","bytes":10,"chunk":1000000000}`, "Zw": `nothing`,
@@ -196,15 +196,7 @@ func TestNATSForgedRecords(t *testing.T) {
 func TestNATSFull(t *testing.T) {
 	server := natsServer(t, t.TempDir(), "", nil)
 	s := bucket(t, server.URL(), store.Options{Create: true})
-	conn, err := nats.Connect(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := connect(t, server, jobs.Access{})
 	stream, err := js.Stream(t.Context(), "ERGOFLOW_STORE_shards")
 	if err != nil {
 		t.Fatal(err)
@@ -268,12 +260,10 @@ func TestNATSReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s store.Store
-	for range 100 { // until the servers have a leader
-		if s, err = store.Open(t.Context(), l, store.Options{Create: true}); err == nil {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	err = storetest.Await(t.Context(), func() (err error) { // until the servers have a leader
+		s, err = store.Open(t.Context(), l, store.Options{Create: true})
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,70 +289,81 @@ func TestNATSReplicas(t *testing.T) {
 	}
 }
 
-// A server that is killed has every object whose put succeeded, whole.
+// A server that is killed has every object whose put succeeded, whole. It is killed after some
+// puts, while another is under way.
 func TestNATSKilled(t *testing.T) {
 	if dir := os.Getenv("ERGOFLOW_TEST_NATS"); dir != "" {
-		server := natsServer(t, dir, os.Getenv("ERGOFLOW_TEST_ADDRESS"), nil)
-		if err := os.WriteFile(filepath.Join(dir, "url"), []byte(server.URL()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		select {}
+		fmt.Println(natsServer(t, dir, os.Getenv("ERGOFLOW_TEST_ADDRESS"), nil).URL())
+		select {} // until it is killed
 	}
 	if testing.Short() {
-		t.Skip("thirteen seconds")
+		t.Skip("two seconds")
 	}
 	dir := t.TempDir()
 	start := func(address string) (*exec.Cmd, string) {
-		os.Remove(filepath.Join(dir, "url"))
 		cmd := exec.Command(os.Args[0], "-test.run=^TestNATSKilled$")
 		cmd.Env = append(os.Environ(), "ERGOFLOW_TEST_NATS="+dir, "ERGOFLOW_TEST_ADDRESS="+address)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for range 2000 {
-			if at, err := os.ReadFile(filepath.Join(dir, "url")); err == nil && len(at) > 0 {
-				return cmd, string(at)
-			}
-			time.Sleep(10 * time.Millisecond)
+		t.Cleanup(func() { kill(cmd) })
+		said, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			t.Fatalf("the server does not start: it says %q, %v", said, err)
 		}
-		t.Fatal("the server does not start")
-		return nil, ""
+		return cmd, strings.TrimSpace(said)
 	}
 	cmd, at := start("")
 	s := bucket(t, at, store.Options{Create: true})
+	content := func(i int) []byte { return storetest.Content(700_000, uint64(i)) }
 	for round := range 5 {
-		var kept []string
-		ended := make(chan struct{})
+		folder := fmt.Sprint(round)
+		const puts = 100
+		last := 1 + 4*round                     // put before the kill
+		acknowledged := make(chan string, puts) // so that the next put does not wait
+		ctx, cancel := context.WithCancel(t.Context())
+		var failure error
 		go func() {
-			defer close(ended)
-			for i := range 100 {
-				key := string(rune('a'+round)) + "/" + string(rune('0'+i%10)) + string(rune('0'+i/10))
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-				err := s.Put(ctx, key, bytes.NewReader(storetest.Content(700_000, uint64(i))), 700_000)
-				cancel()
-				if err != nil {
+			defer close(acknowledged)
+			for i := range puts {
+				key := fmt.Sprint(folder, "/", i)
+				if failure = s.Put(ctx, key, bytes.NewReader(content(i)), 700_000); failure != nil {
 					return
 				}
-				kept = append(kept, key)
+				acknowledged <- key
 			}
 		}()
-		time.Sleep(time.Duration(100+50*round) * time.Millisecond)
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		<-ended
+		var kept []string
+		for key := range acknowledged {
+			if kept = append(kept, key); len(kept) == last {
+				kill(cmd)
+				cancel() // the put would wait for the server
+			}
+		}
+		cancel()
+		if len(kept) < last {
+			t.Fatalf("round %d: after %d puts: %v", round, len(kept), failure)
+		}
 		cmd, _ = start(strings.TrimPrefix(at, "nats://"))
 		for i, key := range kept {
-			if got, err := storetest.Read(t.Context(), s, key, 0, 700_000); err != nil || !bytes.Equal(got, storetest.Content(700_000, uint64(i))) {
+			if got, err := storetest.Read(t.Context(), s, key, 0, 700_000); err != nil || !bytes.Equal(got, content(i)) {
 				t.Errorf("round %d: %s of %d: %v", round, key, len(kept), err)
 			}
 		}
-		all, err := s.List(t.Context(), string(rune('a'+round))+"/")
+		all, err := s.List(t.Context(), folder+"/")
 		if err != nil || len(all) < len(kept) {
 			t.Errorf("round %d: %d of %d objects, %v", round, len(all), len(kept), err)
 		}
 		t.Logf("round %d: %d objects", round, len(kept))
 	}
+}
+
+func kill(cmd *exec.Cmd) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -22,23 +21,14 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/data/store/s3test"
 	"github.com/ergoflow/ergoflow/data/store/storetest"
 )
-
-// credentials puts credentials into the environment, and none elsewhere.
-func credentials(t *testing.T) {
-	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", "key")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "hush")
-	t.Setenv("AWS_SESSION_TOKEN", "")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-}
 
 // fake is a server of S3 in this process, behind a handler that may fail in its place.
 func fake(t *testing.T, before func(http.ResponseWriter, *http.Request) (answered bool)) *httptest.Server {
 	t.Helper()
-	credentials(t)
+	s3test.Credentials(t)
 	backend := s3mem.New()
 	if err := backend.CreateBucket("bucket"); err != nil {
 		t.Fatal(err)
@@ -51,13 +41,10 @@ func fake(t *testing.T, before func(http.ResponseWriter, *http.Request) (answere
 	}))
 }
 
-// quiet drops what servers say of connections that tests cut.
-var quiet = log.New(io.Discard, "", 0)
-
 func serve(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
-	server.Config.ErrorLog = quiet
+	server.Config.ErrorLog = s3test.Quiet
 	server.Start()
 	t.Cleanup(server.Close)
 	return server
@@ -181,7 +168,7 @@ func TestS3Refusals(t *testing.T) {
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || requests.Load() != 1 {
 			t.Errorf("%s: %v after %d requests", c.code, err, requests.Load())
 		}
-		if strings.Contains(err.Error(), "hush") {
+		if strings.Contains(err.Error(), s3test.Secret) {
 			t.Errorf("%s: the error has the secret: %v", c.code, err)
 		}
 	}
@@ -289,13 +276,13 @@ func TestS3Credentials(t *testing.T) {
 
 // A certificate of one's own CA is accepted where the location names the CA.
 func TestS3CA(t *testing.T) {
-	credentials(t)
+	s3test.Credentials(t)
 	backend := s3mem.New()
 	if err := backend.CreateBucket("bucket"); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(gofakes3.New(backend).Server())
-	server.Config.ErrorLog = quiet
+	server.Config.ErrorLog = s3test.Quiet
 	server.StartTLS()
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -63,7 +63,7 @@ func TestUntil(t *testing.T) {
 				err := Until(ctx, time.Second, func() (bool, error) {
 					calls++
 					err := c.outcomes[min(calls, len(c.outcomes))-1]
-					return err != nil && err == c.final, err
+					return errors.Is(err, c.final), err
 				}, func(err error) { reported = append(reported, err) })
 				if (err == nil) != (c.want == nil) {
 					t.Errorf("%v, want %v", err, c.want)
