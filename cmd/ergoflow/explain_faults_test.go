@@ -65,7 +65,7 @@ func stopThreads(t *testing.T, pid int, prefix string) (release func()) {
 		}
 	}()
 	if err := <-stopped; err != nil {
-		t.Skipf("threads cannot be stopped here: %v", err)
+		t.Skipf("ptrace, by which the device hangs, is not allowed here: %v", err)
 	}
 	return sync.OnceFunc(func() { close(over); <-ended })
 }
@@ -80,14 +80,14 @@ func slowSync(t *testing.T, pid int, delay time.Duration) (release func()) {
 	said := &listener{words: "attached", heard: make(chan struct{})}
 	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
-		t.Skipf("apt install strace: %v", err)
+		t.Skipf("strace, which slows the disk, cannot be started: apt install strace: %v", err)
 	}
 	ended := make(chan struct{})
 	go func() { cmd.Wait(); close(ended) }()
 	select {
 	case <-said.heard:
 	case <-ended:
-		t.Skipf("strace does not attach here: %s", said.said)
+		t.Skipf("ptrace, by which strace slows the disk, is not allowed here: %s", said.said)
 	}
 	return sync.OnceFunc(func() { cmd.Process.Signal(os.Interrupt); <-ended })
 }
@@ -97,7 +97,7 @@ func slowSync(t *testing.T, pid int, delay time.Duration) (release func()) {
 func jumpClock(t *testing.T, pid int, jump time.Duration) {
 	t.Helper()
 	if runtime.GOARCH != "amd64" {
-		t.Skip("the replacement is written for amd64")
+		t.Skip("the clock of a process is set by machine code, which is written for amd64")
 	}
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -165,7 +165,7 @@ while True:
     time.sleep(0.1)
 `, filepath.Join(g.dir, "cgroup.procs"))
 	if err := hog.Start(); err != nil {
-		t.Skipf("python3 is needed: %v", err)
+		t.Skipf("the program that takes the memory is in Python: apt install python3: %v", err)
 	}
 	t.Cleanup(func() { hog.Process.Kill(); hog.Wait() })
 	for unix.Kill(pid, 0) == nil { // another process is polled

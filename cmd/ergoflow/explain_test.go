@@ -27,7 +27,7 @@ var updateExplain = flag.Bool("explain.update", false, "write what `ergoflow exp
 func needOperateE2E(t *testing.T) {
 	t.Helper()
 	if !*operate {
-		t.Skip("it takes half a minute: `make operate-e2e` runs it")
+		t.Skip("a fault is staged on processes of its own, which takes half a minute and root: `make operate-e2e` runs it")
 	}
 }
 

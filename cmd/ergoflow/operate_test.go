@@ -210,7 +210,7 @@ func watchedWorker(t *testing.T, join, metrics string) *exec.Cmd {
 // wants it.
 func TestOperate(t *testing.T) {
 	if !*operate {
-		t.Skip("it takes a minute: `make operate-e2e` runs it")
+		t.Skip("a real Prometheus waits for alerts, which takes half a minute: `make operate-e2e` runs it")
 	}
 	for _, name := range []string{"prometheus", "promtool"} {
 		if _, err := exec.LookPath(name); err != nil {

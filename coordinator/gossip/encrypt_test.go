@@ -320,7 +320,7 @@ func TestQuiet(t *testing.T) {
 			log.Print("[ERR] memberlist: failed to receive: encryption is configured but remote state is not encrypted from=10.0.0.7:5")
 			log.Print("[ERR] memberlist: Decrypt packet failed: no installed keys could decrypt the message from=10.0.0.7:5")
 			log.Print("[ERR] memberlist: Failed fallback TCP ping: timeout")
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // on the bubble's clock
 		}
 		for err, want := range map[error]int{ErrPlaintext: 3, ErrWrongKey: 3, ErrEncrypted: 0} {
 			if n := l.of(err); n != want {

@@ -222,7 +222,7 @@ func TestNATSFull(t *testing.T) {
 // Three servers keep three copies. One of them is lost, and the objects stay and come.
 func TestNATSReplicas(t *testing.T) {
 	if testing.Short() {
-		t.Skip("twelve seconds")
+		t.Skip("-short: three servers find a leader, lose one of them, and find another, in twelve seconds")
 	}
 	var routes []*url.URL
 	var listeners []net.Listener

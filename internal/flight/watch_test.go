@@ -71,7 +71,7 @@ func TestWatchEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := false
 		go func() { r.Watch(ctx, func(e Record) { t.Errorf("found %+v", e) }); ended = true }()
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // on the bubble's clock
 		cancel()
 		synctest.Wait()
 		if !ended {

@@ -56,7 +56,7 @@ func TestWatchdog(t *testing.T) {
 		synctest.Test(t, func(*testing.T) {
 			for range 100 { // ten seconds
 				w.Beat()
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(100 * time.Millisecond) // on the bubble's clock
 			}
 		})
 		for heard() == "WATCHDOG=1" {
