@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,6 +23,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/data/store/storetest"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
 func bucket(t *testing.T, server string, o store.Options) store.Store {
@@ -104,26 +104,8 @@ func TestNATSRestart(t *testing.T) {
 // A worker with a certificate puts and reads. It can neither list, delete, replace nor make
 // consumers.
 func TestNATSWorker(t *testing.T) {
-	authority, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), "lab", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := func(role trust.Role, name string) *trust.Credentials {
-		pair, err := authority.Issue(t.Context(), trust.Request{Role: role, Name: name, Life: time.Hour}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		bundle, err := authority.Bundle(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := trust.NewCredentials(pair, bundle)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	main, worker := of(trust.Coordinator, "main"), of(trust.Worker, "w1")
+	authority := trusttest.Authority(t, "lab")
+	main, worker := trusttest.Credentials(t, authority, trust.Coordinator, "main"), trusttest.Credentials(t, authority, trust.Worker, "w1")
 	server := natsServer(t, t.TempDir(), "", main)
 	own := bucket(t, server.URL(), store.Options{Access: jobs.Access{Credentials: main}, Create: true})
 	s := bucket(t, server.URL(), store.Options{Access: jobs.Access{Credentials: worker}})
