@@ -23,9 +23,12 @@ import (
 
 // Config of a coordinator.
 type Config struct {
-	Dir       string // of its state; made where it is missing
-	Listen    string // control service, host:port; default 127.0.0.1:0
-	Gossip    string // gossip, host:port; default 127.0.0.1:0
+	Dir    string // of its state; made where it is missing
+	Listen string // control service, host:port; default 127.0.0.1:0
+	Gossip string // gossip, host:port; default 127.0.0.1:0
+	// Peers are the control addresses of all coordinators with which a cluster of several begins,
+	// this one's among them, each as the others reach it. Empty: this is the only one.
+	Peers     []string
 	Join      string // where processes join, host:port; default port 0 on the host of Listen
 	Store     string // where shards are, as store.Parse has it: a directory that all workers see, nats:// or s3://; default Dir/shards
 	Jobs      string // embedded job queue, host:port; default port 0 on the host of Listen

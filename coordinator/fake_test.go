@@ -46,6 +46,7 @@ type server struct {
 	Addresses
 	t      *testing.T
 	dir    string
+	store  string // of its shards, where that is not in dir
 	stop   context.CancelFunc
 	ended  chan error
 	client wire.ControlClient

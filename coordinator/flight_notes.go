@@ -42,7 +42,7 @@ func (l *loop) noteMessage(s *session, received message.FromWorker) {
 	id := ergoflow.WorkerID(s.from)
 	switch m := received.(type) {
 	case message.Heartbeat:
-		s.doing = m.Doing
+		s.doing, s.heartbeat = m.Doing, m.Number
 	case message.Progress:
 		s.state = ergoflow.Mark{Generation: m.Generation, Step: m.Step}
 		if s.state.Compare(l.newestStep) > 0 { // the first that tells of the step

@@ -33,6 +33,11 @@ func (l *loop) scan(plan ergoflow.Plan) {
 		if result.Present, err = l.presentShards(ctx, plan.Dataset, plan.Shards+1); err != nil {
 			return
 		}
+		select {
+		case <-l.gathered: // otherwise another coordinator may have a newer checkpoint
+		case <-ctx.Done():
+			return
+		}
 		info, ok := l.newest(plan.Run)
 		result.HasCheckpoint, result.Checkpoint = ok, info.Mark()
 		l.do(func() {

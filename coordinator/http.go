@@ -3,26 +3,49 @@ package coordinator
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"sync"
 
 	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/internal/webserver"
 )
 
-// serveHTTP answers GET /metrics and /healthz, and shows the page, until ctx ends.
-func (l *loop) serveHTTP(ctx context.Context, c Config, listener net.Listener) error {
+// shownPage is what the HTTP listener serves while the coordinator leads.
+type shownPage struct {
+	mux   *http.ServeMux
+	leads context.Context // ends when it does not any more
+}
+
+// serveHTTP is what the HTTP listener serves: the page and the metrics of the run while the
+// coordinator leads.
+func (k *coordinator) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := k.page.Load(); p != nil {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(p.leads, cancel)() // a stream of events ends with it
+		p.mux.ServeHTTP(w, r.WithContext(ctx))
+		return
+	}
+	said := "this coordinator starts"
+	if k.node != nil {
+		said = "this coordinator does not lead; none does at the moment"
+		if leader, _ := k.node.Leader(); leader != "" {
+			said = "this coordinator follows that of " + leader
+		}
+	}
+	if r.URL.Path == "/healthz" && k.node != nil { // it does what it is for
+		fmt.Fprintln(w, said)
+		return
+	}
+	http.Error(w, said, http.StatusServiceUnavailable)
+}
+
+// newMux answers GET /metrics and /healthz, and shows the page, which needs its Run.
+func (l *loop) newMux(c Config) (*http.ServeMux, *dashboard.Server, error) {
 	source, err := l.pageSource(c)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	page := dashboard.New(source)
-	watching, stop := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	group.Go(func() { page.Run(watching) })
-	defer group.Wait()
-	defer stop()
 	mux := http.NewServeMux()
 	page.Register(mux)
 	mux.Handle("GET /metrics", webserver.Metrics(newCollector(l.measure)))
@@ -33,5 +56,5 @@ func (l *loop) serveHTTP(ctx context.Context, c Config, listener net.Listener) e
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	return webserver.Serve(ctx, listener, mux, l.log)
+	return mux, page, nil
 }

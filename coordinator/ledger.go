@@ -34,7 +34,9 @@ var (
 	keyNext           = []byte("next")
 	bucketRuns        = []byte("runs")
 	bucketSchedules   = []byte("schedules")
-	keyTokens         = []byte("tokens") // without their secrets
+	bucketConsensus   = []byte("consensus")
+	keyApplied        = []byte("applied") // 8 bytes, big endian
+	keyTokens         = []byte("tokens")  // without their secrets
 )
 
 // otherKeys are those of the coordinator's bucket beside the ledgers of slots.
@@ -42,7 +44,12 @@ var otherKeys = [][]byte{keyAddresses, keyNext, keyTokens}
 
 // ledger is the state that survives the process. Its file is also the lock that keeps a
 // second coordinator out.
-type ledger struct{ db *boltfile.DB }
+type ledger struct {
+	db *boltfile.DB
+	// propose has all coordinators of a cluster make the changes, and returns once a majority
+	// has; nil: there is one coordinator.
+	propose func([]change) error
+}
 
 func openLedger(dir string) (*ledger, error) {
 	db, err := boltfile.Open(LedgerPath(dir), false)
@@ -58,7 +65,7 @@ func openLedger(dir string) (*ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	return &ledger{db}, nil
+	return &ledger{db: db}, nil
 }
 
 // load reads a key into v, which stays unchanged where the key is missing.
@@ -79,36 +86,35 @@ func (l *ledger) load(key []byte, v any) error {
 
 // store writes a key; when it returns the value is durable.
 func (l *ledger) store(key []byte, v any) error {
-	err := boltfile.Guard(func() error {
-		return l.db.Update(func(tx *bbolt.Tx) error {
-			b, err := tx.CreateBucketIfNotExists(bucketCoordinator)
-			if err != nil {
-				return err
-			}
-			return put(b, key, v)
-		})
-	})
+	c, err := set(bucketCoordinator, key, v)
+	if err == nil {
+		err = l.change([]change{c})
+	}
 	if err != nil {
 		return fmt.Errorf("ledger %s: write %s: %w", l.db.Path(), key, err)
 	}
 	return nil
 }
 
-// decode reads a value as put writes it.
+// storeHere writes a key that is this process's own.
+func (l *ledger) storeHere(key []byte, v any) error {
+	c, err := set(bucketCoordinator, key, v)
+	if err == nil {
+		err = l.write(c)
+	}
+	if err != nil {
+		return fmt.Errorf("ledger %s: write %s: %w", l.db.Path(), key, err)
+	}
+	return nil
+}
+
+// decode reads a value as set makes it.
 func decode(sealed []byte, v any) error {
 	value, err := boltfile.Unseal(sealed)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(value, v)
-}
-
-func put(b *bbolt.Bucket, key []byte, v any) error {
-	value, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return b.Put(key, boltfile.Seal(value))
 }
 
 // LedgerPath is the file of a coordinator's ledger.
@@ -128,7 +134,7 @@ func VerifyLedger(dir string) (warning string, err error) {
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", ErrLedger, err)
 	}
-	l := &ledger{db}
+	l := &ledger{db: db}
 	if err = boltfile.Guard(func() error { return db.View(verifyEntries) }); err != nil {
 		err = fmt.Errorf("%w: %s: %w", ErrLedger, path, err)
 	}
@@ -143,7 +149,7 @@ func verifyEntries(tx *bbolt.Tx) error {
 	err := boltfile.Check(tx)
 	return errors.Join(err, tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 		switch {
-		case bytes.Equal(name, bucketRuns), bytes.Equal(name, bucketSchedules):
+		case bytes.Equal(name, bucketRuns), bytes.Equal(name, bucketSchedules), bytes.Equal(name, bucketConsensus):
 			return nil // verifyValues reads all of them
 		case !bytes.Equal(name, bucketCoordinator):
 			return fmt.Errorf("it has the unknown bucket %.40q", name)
@@ -169,6 +175,9 @@ func (l *ledger) verifyValues() error {
 		if err := one.Validate(); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), err)
 		}
+	}
+	if _, err := l.Applied(); err != nil {
+		return err
 	}
 	queued, err := l.loadQueue()
 	if err == nil {

@@ -63,48 +63,35 @@ func each[T any](b *bbolt.Bucket, f func(key []byte, v T) error) error {
 
 // persistQueue makes a change of the queue durable, in one transaction.
 func (l *ledger) persistQueue(p queue.Persist) error {
-	err := boltfile.Guard(func() error {
-		return l.db.Update(func(tx *bbolt.Tx) error {
-			return putQueue(tx, p)
-		})
-	})
+	changes, err := queueChanges(p)
+	if err == nil {
+		err = l.change(changes)
+	}
 	if err != nil {
 		return fmt.Errorf("ledger %s: write the queue: %w", l.db.Path(), err)
 	}
 	return nil
 }
 
-func putQueue(tx *bbolt.Tx, p queue.Persist) error {
-	coordinator, err1 := tx.CreateBucketIfNotExists(bucketCoordinator)
-	runs, err2 := tx.CreateBucketIfNotExists(bucketRuns)
-	schedules, err3 := tx.CreateBucketIfNotExists(bucketSchedules)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
+func queueChanges(p queue.Persist) (list []change, err error) {
+	add := func(bucket, key []byte, v any) {
+		c, failed := set(bucket, key, v)
+		list, err = append(list, c), errors.Join(err, failed)
 	}
-	if err := put(coordinator, keyNext, p.Next); err != nil {
-		return err
-	}
+	add(bucketCoordinator, keyNext, p.Next)
 	for _, r := range p.Runs {
-		if err := put(runs, runKey(r.ID), r); err != nil {
-			return err
-		}
+		add(bucketRuns, runKey(r.ID), r)
 	}
 	for _, id := range p.RemovedRuns {
-		if err := runs.Delete(runKey(id)); err != nil {
-			return err
-		}
+		list = append(list, change{Bucket: bucketRuns, Key: runKey(id)})
 	}
 	for _, s := range p.Schedules {
-		if err := put(schedules, []byte(s.Name), s); err != nil {
-			return err
-		}
+		add(bucketSchedules, []byte(s.Name), s)
 	}
 	for _, name := range p.RemovedSchedules {
-		if err := schedules.Delete([]byte(name)); err != nil {
-			return err
-		}
+		list = append(list, change{Bucket: bucketSchedules, Key: []byte(name)})
 	}
-	return nil
+	return list, err
 }
 
 // runKey orders runs by number.

@@ -81,7 +81,7 @@ func readQueue(dir string) (queue.Ledger, error) {
 	if err != nil {
 		return queue.Ledger{}, err
 	}
-	l := &ledger{db}
+	l := &ledger{db: db}
 	queued, err := l.loadQueue()
 	return queued, errors.Join(err, l.close())
 }
@@ -92,7 +92,7 @@ func readLedger(dir string) (known machine.Ledger, addresses Addresses, err erro
 	if err != nil {
 		return known, addresses, err
 	}
-	l := &ledger{db}
+	l := &ledger{db: db}
 	err = errors.Join(l.load(keyAddresses, &addresses), l.load(keyLedger, &known), l.close())
 	return known, addresses, err
 }

@@ -13,11 +13,13 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/consensus"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/journal"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/internal/disk"
@@ -75,6 +77,10 @@ type loop struct {
 	newestStep  ergoflow.Mark // that any worker has told of
 	incidentDue bool          // all processes will dump soon
 	dumped      time.Time     // when they last did
+
+	term     *consensus.Term // in which this coordinator leads; nil: it is the only one
+	copies   *copies         // nil likewise
+	gathered chan struct{}   // closed when this coordinator has the newest checkpoints of the others
 
 	watched map[string]context.CancelFunc // runs whose job results are subscribed to; ends that
 }
@@ -184,6 +190,10 @@ func (l *loop) execute(effect fleet.Effect) {
 		}
 	case machine.Send:
 		if s := l.sessions[e.Session]; s != nil {
+			if ping, ok := e.Message.(message.Ping); ok && l.term != nil {
+				ping.Heard = min(ping.Heard, s.vouched)
+				e.Message = ping
+			}
 			s.send(l.messages.ToWorker(e.Message))
 		}
 	case machine.Lost:

@@ -44,16 +44,13 @@ func makeDirectories(c Config) error {
 // state is what a coordinator finds in its directory.
 type state struct {
 	ledger      *ledger
-	known       map[int]machine.Ledger // of the fleet's slots, as the ledger has them
-	runs        *queue.Machine         // as the ledger has it
-	addresses   Addresses              // of the last process; zero: this is the first
 	checkpoints *checkpoint.Store
+	last        Addresses  // of the last process; zero: this is the first
 	killed      *Addresses // of the last process, which did not end in order; nil: it did
 }
 
 // openState locks the directory and opens what is in it.
-func openState(c Config, closing *closer) (*state, error) {
-	dir := c.Dir
+func openState(dir string, closing *closer) (*state, error) {
 	ledger, err := openLedger(dir)
 	if err != nil {
 		return nil, err
@@ -66,18 +63,8 @@ func openState(c Config, closing *closer) (*state, error) {
 	if err := removeAddresses(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err // of a coordinator that was killed
 	}
-	if s.known, err = ledger.loadSlots(); err != nil {
+	if err := ledger.load(keyAddresses, &s.last); err != nil {
 		return nil, err
-	}
-	if err := ledger.load(keyAddresses, &s.addresses); err != nil {
-		return nil, err
-	}
-	queued, err := ledger.loadQueue()
-	if err != nil {
-		return nil, err
-	}
-	if s.runs, err = queue.New(queue.Config{Workers: c.Workers}, queued); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrLedger, ledger.db.Path(), err)
 	}
 	if s.checkpoints, err = checkpoint.Open(CheckpointPath(dir), false); err != nil {
 		return nil, err
@@ -86,50 +73,58 @@ func openState(c Config, closing *closer) (*state, error) {
 	return s, nil
 }
 
-// services are how others reach the coordinator.
-type services struct {
+// decided is what the ledger says of the runs.
+type decided struct {
+	known map[int]machine.Ledger // of the fleet's slots
+	runs  *queue.Machine
+}
+
+// read reads the ledger, which other coordinators may have written.
+func (l *ledger) read(bounds ergoflow.WorkerBounds) (d decided, err error) {
+	if d.known, err = l.loadSlots(); err != nil {
+		return d, err
+	}
+	queued, err := l.loadQueue()
+	if err != nil {
+		return d, err
+	}
+	if d.runs, err = queue.New(queue.Config{Workers: bounds}, queued); err != nil {
+		return d, fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), err)
+	}
+	return d, nil
+}
+
+// endpoints are where others reach the process, whether it leads or not.
+type endpoints struct {
 	listener net.Listener // of the control service
-	queue    *jobs.Queue
-	natsURL  string
-	store    shards
-	location string       // of the store, for workers
-	nats     *jobs.Server // nil if it is another's
 	members  *gossip.Gossip
 	joins    net.Listener   // nil in plain text
 	http     net.Listener   // nil: none
 	plain    *gossip.Gossip // of workers without a certificate, beside members; nil: they are not accepted
 }
 
-// openServices opens them, where port 0 is asked for at the ports of the last process.
-func openServices(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (*services, error) {
-	var s services
+// openEndpoints opens them, where port 0 is asked for at the ports of the last process.
+func openEndpoints(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (*endpoints, error) {
+	var e endpoints
 	var err error
-	if s.listener, err = reopen(last.Control, c.Listen, listen); err != nil {
+	if e.listener, err = reopen(last.Control, c.Listen, listen); err != nil {
 		return nil, err
 	}
-	closing.add(func() error { s.listener.Close(); return nil }) // the gRPC server closes it, too
+	closing.add(func() error { e.listener.Close(); return nil }) // the gRPC server closes it, too
 	if security != nil {
-		if s.joins, err = reopen(last.Join, c.Join, listen); err != nil {
+		if e.joins, err = reopen(last.Join, c.Join, listen); err != nil {
 			return nil, err
 		}
-		closing.add(func() error { s.joins.Close(); return nil })
+		closing.add(func() error { e.joins.Close(); return nil })
 	}
 	if c.HTTP != "" {
-		if s.http, err = reopen(last.HTTP, c.HTTP, listen); err != nil {
+		if e.http, err = reopen(last.HTTP, c.HTTP, listen); err != nil {
 			return nil, err
 		}
-		s.http = webserver.Protect(s.http, security.credentials())
-		closing.add(func() error { s.http.Close(); return nil })
+		e.http = webserver.Protect(e.http, security.credentials())
+		closing.add(func() error { e.http.Close(); return nil })
 	}
-	if err := s.openJobs(ctx, c, last, security, closing); err != nil {
-		return nil, err
-	}
-	closing.add(func() error { s.queue.Close(); return nil })
-	s.store, s.location, err = openStore(ctx, c, s.natsURL, jobs.Access{Credentials: security.credentials(), Files: c.NATSFiles}, closing)
-	if err != nil {
-		return nil, err
-	}
-	control := gossip.Advertise(s.listener.Addr().String())
+	control := gossip.Advertise(e.listener.Addr().String())
 	gossiping := func(encrypting ...keys.Key) func(bind string) (*gossip.Gossip, error) {
 		return func(bind string) (*gossip.Gossip, error) {
 			return gossip.Join(ctx, gossip.Config{
@@ -140,40 +135,64 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 		}
 	}
 	if security.acceptsPlaintext() {
-		if s.plain, err = reopen(last.Plaintext, c.AcceptPlaintext, gossiping()); err != nil {
+		if e.plain, err = reopen(last.Plaintext, c.AcceptPlaintext, gossiping()); err != nil {
 			return nil, err
 		}
-		closing.add(s.plain.Close)
+		closing.add(e.plain.Close)
 	}
 	var encrypting []keys.Key // none: plain text
 	if security != nil {
 		encrypting = security.keys.now().Keys
 	}
-	if s.members, err = reopen(last.Gossip, c.Gossip, gossiping(encrypting...)); err != nil {
+	if e.members, err = reopen(last.Gossip, c.Gossip, gossiping(encrypting...)); err != nil {
 		return nil, err
 	}
-	closing.add(s.members.Close)
+	closing.add(e.members.Close)
 	if security != nil {
-		security.keys.serve(s.members.SetKeys)
+		security.keys.serve(e.members.SetKeys)
 	}
-	return &s, nil
+	return &e, nil
 }
 
-func (s *services) addresses() Addresses {
+func (e *endpoints) addresses() Addresses {
 	a := Addresses{
 		PID: os.Getpid(), Version: ergoflow.Build(),
-		Control: gossip.Advertise(s.listener.Addr().String()), Gossip: s.members.Address(), NATS: jobs.Public(s.natsURL),
+		Control: gossip.Advertise(e.listener.Addr().String()), Gossip: e.members.Address(),
 	}
-	if s.plain != nil {
-		a.Plaintext = s.plain.Address()
+	if e.plain != nil {
+		a.Plaintext = e.plain.Address()
 	}
-	if s.joins != nil {
-		a.Join = gossip.Advertise(s.joins.Addr().String())
+	if e.joins != nil {
+		a.Join = gossip.Advertise(e.joins.Addr().String())
 	}
-	if s.http != nil {
-		a.HTTP = gossip.Advertise(s.http.Addr().String())
+	if e.http != nil {
+		a.HTTP = gossip.Advertise(e.http.Addr().String())
 	}
 	return a
+}
+
+// services are what the coordinator that leads conducts runs with.
+type services struct {
+	queue    *jobs.Queue
+	natsURL  string
+	nats     *jobs.Server // nil if it is another's
+	store    shards
+	location string // of the store, for workers
+}
+
+// openServices opens them.
+func openServices(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (*services, error) {
+	var s services
+	if err := s.openJobs(ctx, c, last, security, closing); err != nil {
+		return nil, err
+	}
+	closing.add(func() error { s.queue.Close(); return nil })
+	var err error
+	s.store, s.location, err = openStore(ctx, c, s.natsURL, jobs.Access{Credentials: security.credentials(), Files: c.NATSFiles}, closing)
+	if err != nil {
+		return nil, err
+	}
+	return &s, nil
 }
 
 func listen(address string) (net.Listener, error) {

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,6 +18,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/consensus"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
@@ -22,18 +26,35 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
+	"github.com/ergoflow/ergoflow/internal/webserver"
 )
 
 // stopTimeout bounds the wait for workers to leave: the drain time-out and a little
 // more.
 const stopTimeout = 12 * time.Second
 
-// Run runs a coordinator until ctx ends. Then it saves the workers' state, tells them to
-// leave, and closes everything. It fails with ErrRunning where another coordinator has
-// the directory, and with the address where one is in use. With an address beyond loopback
-// the first start makes the cluster's authority, unless c.Insecure is set.
+// coordinator is what this process is from its start to its end, whether it leads or not.
+type coordinator struct {
+	Config
+	*state
+	*endpoints
+	security *security
+	node     *consensus.Node                // nil: there is one coordinator, which leads
+	term     atomic.Pointer[consensus.Term] // in which it leads; nil: it does not, or is the only one
+	control  office[*service]
+	joining  office[*joining]
+	page     atomic.Pointer[shownPage]
+	ready    sync.Once
+}
+
+// Run runs a coordinator until ctx ends. A coordinator that is the only one then saves the
+// workers' state, tells them to leave, and closes everything; one of several leaves the workers to
+// the others. Run fails with ErrRunning where another coordinator has the directory, and with the
+// address where one is in use. With an address beyond loopback the first start makes the
+// cluster's authority, unless c.Insecure is set.
 func Run(ctx context.Context, c Config) (err error) {
 	c, err = c.validated()
 	if err != nil {
@@ -44,23 +65,21 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	closing := &closer{}
 	defer func() { err = errors.Join(err, closing.close()) }()
-
-	state, err := openState(c, closing)
-	if err != nil {
+	k := &coordinator{Config: c}
+	if k.state, err = openState(c.Dir, closing); err != nil {
 		return err
 	}
-	for _, warning := range []string{state.ledger.db.Warning, state.checkpoints.Warning()} {
+	for _, warning := range []string{k.ledger.db.Warning, k.checkpoints.Warning()} {
 		if warning != "" {
 			c.Log.Warn(warning)
 		}
 	}
-	security, err := openSecurity(ctx, c, state.ledger)
-	if err != nil {
+	if k.security, err = openSecurity(ctx, c, k.ledger); err != nil {
 		return err
 	}
 	switch {
-	case security != nil:
-		if security.plain {
+	case k.security != nil:
+		if k.security.plain {
 			c.Log.Warn(gossip.HalfSecured)
 		}
 		err = trust.NoCoreDumps()
@@ -70,125 +89,201 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	services, err := openServices(ctx, c, state.addresses, security, closing)
-	if err != nil {
+	if len(c.Peers) > 0 {
+		if err := k.openConsensus(closing); err != nil {
+			return err
+		}
+	}
+	if k.endpoints, err = openEndpoints(ctx, c, k.last, k.security, closing); err != nil {
 		return err
 	}
-	addresses := services.addresses()
-	if err := state.ledger.store(keyAddresses, addresses); err != nil {
-		return err
-	}
-	noteBeginning(c.Flight, state.killed)
-	err = serve(ctx, c, newLoop(c, state, services, security), services)
+	noteBeginning(c.Flight, k.killed)
+	err = k.serve(ctx)
 	noteEnd(c.Flight, err)
 	c.Flight.Close()
 	return err
 }
 
+// serve serves, and leads when it is this coordinator's turn, until ctx ends.
+func (k *coordinator) serve(ctx context.Context) error {
+	// A client that was stopped while it reads a snapshot would keep the store from
+	// reusing its free pages: without keepalive gRPC would wait for it for two hours.
+	alive := grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second})
+	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), alive}
+	switch {
+	case k.security.acceptsPlaintext():
+		options = append(options, secure.ServeBoth(k.security.own, wire.Roles, k.refuse)...)
+	case k.security != nil:
+		options = append(options, secure.Serve(k.security.own, wire.Roles, k.refuse)...)
+	}
+	server := grpc.NewServer(options...)
+	wire.RegisterControlServer(k.control.registrar(server, k.elsewhere), nil)
+	wire.RegisterCoordinatorsServer(server, &members{coordinator: k})
+	serving, end := context.WithCancel(context.Background())
+	defer end()
+	group, failed := errgroup.WithContext(context.Background())
+	group.Go(func() error { return server.Serve(k.listener) })
+	joins := grpc.NewServer() // serves nothing in plain text
+	if s := k.security; s != nil {
+		joins = grpc.NewServer(append(secure.ServeJoin(s.own, wire.Roles, k.refuse), grpc.MaxRecvMsgSize(maxJoinMessage))...)
+		wire.RegisterJoinServer(k.joining.registrar(joins, k.elsewhere), nil)
+		group.Go(func() error { return joins.Serve(k.joins) })
+		group.Go(func() error { s.keepCredentials(serving, k.Log); return nil })
+	}
+	if k.http != nil {
+		group.Go(func() error { return webserver.Serve(serving, k.http, http.HandlerFunc(k.serveHTTP), k.Log) })
+	}
+	group.Go(func() error {
+		defer stopServing(server)
+		defer joins.Stop()
+		defer end()
+		working, stop := context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(failed, stop)()
+		if k.node == nil {
+			return k.lead(working, nil)
+		}
+		return k.takePart(working)
+	})
+	err := group.Wait()
+	if removed := removeAddresses(k.Dir); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}
+
+// refuse lists a refused caller.
+func (k *coordinator) refuse(from string, err error) {
+	if v, leads := k.control.now(); leads {
+		v.loop.do(func() { v.loop.refused.add(hostOnly(from), err.Error()) })
+		return
+	}
+	k.Log.Warn("refused", "from", hostOnly(from), "error", err)
+}
+
+// lead conducts the runs until ctx ends, or until the term is over: ErrDeposed of package
+// consensus. There is no term where there is one coordinator.
+func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error) {
+	closing := &closer{}
+	defer func() { err = errors.Join(err, closing.close()) }()
+	decided, err := k.ledger.read(k.Workers)
+	if err != nil {
+		return err
+	}
+	services, err := openServices(ctx, k.Config, k.last, k.security, closing)
+	if err != nil {
+		return err
+	}
+	addresses := k.addresses()
+	addresses.NATS = jobs.Public(services.natsURL)
+	if err := k.ledger.storeHere(keyAddresses, addresses); err != nil {
+		return err
+	}
+	k.last = addresses
+	l := k.newLoop(decided, services, term)
+	mux, shown, err := l.newMux(k.Config)
+	if err != nil {
+		return err
+	}
+	looping, endLoop := context.WithCancel(context.Background())
+	defer endLoop()
+	group, failed := errgroup.WithContext(context.Background())
+	group.Go(func() error { return l.run(looping) })
+	group.Go(func() error { l.sweepStore(looping); return nil })
+	group.Go(func() error { shown.Run(looping); return nil })
+	k.page.Store(&shownPage{mux, looping})
+	defer k.page.Store(nil)
+	if k.security != nil {
+		group.Go(func() error { l.keepSecure(looping, services.nats); return nil })
+		defer k.joining.open(newJoining(k.security, addresses, k.refuse))()
+	}
+	if term != nil {
+		group.Go(func() error { return l.keepTerm(looping) })
+		l.copies = &copies{node: k.node, saved: k.state.checkpoints, dial: k.dialMember, log: func(what string, err error) { l.log.Warn(what, "error", err) }}
+		group.Go(func() error { defer close(l.gathered); _ = l.copies.gather(looping); return nil }) // it ends early with looping alone
+	} else {
+		close(l.gathered)
+	}
+	defer k.control.open(&service{loop: l, planOf: k.PlanOf, planOfStart: k.PlanOfStart, security: k.security, join: addresses.Join})()
+	group.Go(func() error { return k.publishAddresses(addresses) })
+	group.Go(func() error {
+		defer endLoop()
+		select {
+		case <-ctx.Done():
+			if term == nil {
+				l.dismissWorkers()
+			}
+		case <-failed.Done():
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
 // newLoop assembles the loop around the fleet that continues from the ledger.
-func newLoop(c Config, state *state, services *services, security *security) *loop {
-	config := c.timing
+func (k *coordinator) newLoop(decided decided, services *services, term *consensus.Term) *loop {
+	config := k.timing
 	config.Version = ergoflow.Build()
 	l := &loop{
-		fleet:    fleet.New(config, state.known),
-		runs:     state.runs,
-		models:   c.Models,
-		messages: &convert.Messages{NATS: services.natsURL, Store: services.location, AcceptPlaintext: security.acceptsPlaintext()},
-		ledger:   state.ledger,
-		saved:    state.checkpoints,
+		fleet:    fleet.New(config, decided.known),
+		runs:     decided.runs,
+		models:   k.Models,
+		messages: &convert.Messages{NATS: services.natsURL, Store: services.location, AcceptPlaintext: k.security.acceptsPlaintext()},
+		ledger:   k.ledger,
+		saved:    k.state.checkpoints,
 		store:    services.store,
 		queue:    services.queue,
 		events:   journal.New(time.Now()),
 		stored:   rate.Sometimes{Interval: storedInterval},
-		base:     c.Log,
-		gossip:   services.members.Address(),
-		security: security,
-		beat:     c.Beat,
-		tracer:   c.Tracer,
+		base:     k.Log,
+		gossip:   k.members.Address(),
+		security: k.security,
+		beat:     k.Beat,
+		tracer:   k.Tracer,
 		work:     make(chan func()),
 		ended:    make(chan struct{}),
 		stopped:  make(chan struct{}),
 		sessions: make(map[machine.Session]*session),
 		scanning: make(map[string]bool),
 		watched:  make(map[string]context.CancelFunc),
-		flight:   c.Flight,
-		flights:  newFlights(c.Flight),
-		asked:    c.Asked,
+		flight:   k.Flight,
+		flights:  newFlights(k.Flight),
+		asked:    k.Asked,
+		term:     term,
+		gathered: make(chan struct{}),
 	}
 	l.log, l.refused = l.about(journal.Coordinator), refusals{log: l.about(journal.Security)}
 	l.events.Add(time.Now(), journal.Coordinator, false, fmt.Sprintf("this coordinator is ergoflow %s, process %d", ergoflow.Build(), os.Getpid()))
 	if l.beat == nil {
 		l.beat = func() {}
 	}
-	if c.Retrainer == nil {
-		c.Retrainer = retrainer(c.Dir, c.Store)
+	launch := k.Retrainer
+	if launch == nil {
+		launch = retrainer(k.Dir, k.Store)
 	}
-	l.processes = newProcesses(l, filepath.Join(c.Dir, "logs"), c.Retrainer)
+	l.processes = newProcesses(l, filepath.Join(k.Dir, "logs"), launch)
 	return l
 }
 
-// serve serves until ctx ends or the loop does.
-func serve(ctx context.Context, c Config, l *loop, services *services) error {
-	addresses := services.addresses()
-	refused := func(from string, err error) { l.do(func() { l.refused.add(hostOnly(from), err.Error()) }) }
-	// A client that was stopped while it reads a snapshot would keep the store from
-	// reusing its free pages: without keepalive gRPC would wait for it for two hours.
-	alive := grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second})
-	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), alive}
-	switch {
-	case l.security.acceptsPlaintext():
-		options = append(options, secure.ServeBoth(l.security.own, wire.Roles, refused)...)
-	case l.security != nil:
-		options = append(options, secure.Serve(l.security.own, wire.Roles, refused)...)
-	}
-	server := grpc.NewServer(options...)
-	wire.RegisterControlServer(server, &service{loop: l, planOf: c.PlanOf, planOfStart: c.PlanOfStart, security: l.security, join: addresses.Join})
-	looping, endLoop := context.WithCancel(context.Background())
-	defer endLoop()
-	group, failed := errgroup.WithContext(context.Background())
-	group.Go(func() error { return l.run(looping) })
-	group.Go(func() error { return server.Serve(services.listener) })
-	joins := grpc.NewServer() // serves nothing in plain text
-	if s := l.security; s != nil {
-		joins = grpc.NewServer(append(secure.ServeJoin(s.own, wire.Roles, refused), grpc.MaxRecvMsgSize(maxJoinMessage))...)
-		wire.RegisterJoinServer(joins, newJoining(s, addresses, refused))
-		group.Go(func() error { return joins.Serve(services.joins) })
-		group.Go(func() error { l.keepSecure(looping, services.nats); return nil })
-	}
-	group.Go(func() error { l.sweepStore(looping); return nil })
-	if services.http != nil {
-		group.Go(func() error { return l.serveHTTP(looping, c, services.http) })
-	}
-	group.Go(func() error { return publishAddresses(c, l.security, addresses) })
-	group.Go(func() error {
-		defer stopServing(server)
-		defer joins.Stop()
-		defer endLoop()
-		select {
-		case <-ctx.Done():
-			l.dismissWorkers()
-		case <-failed.Done():
-		}
-		return nil
-	})
-	err := group.Wait()
-	if removed := removeAddresses(c.Dir); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-		err = errors.Join(err, removed)
-	}
-	return err
-}
-
-// publishAddresses writes where the coordinator is, now that it serves.
-func publishAddresses(c Config, s *security, addresses Addresses) error {
-	if err := addresses.write(c.Dir); err != nil {
+// publishAddresses writes where the coordinator is. The first time it tells so.
+func (k *coordinator) publishAddresses(a Addresses) error {
+	if err := a.write(k.Dir); err != nil {
 		return fmt.Errorf("write %s: %w", addressesFile, err)
 	}
-	if s != nil && s.first != "" && c.FirstToken != nil {
-		c.FirstToken(addresses.Join, s.first)
+	if k.node == nil || k.term.Load() != nil {
+		token, err := k.security.firstToken()
+		if err != nil {
+			return err
+		}
+		if token != "" && k.FirstToken != nil {
+			k.FirstToken(a.Join, token)
+		}
 	}
-	if c.Ready != nil {
-		c.Ready(addresses)
-	}
+	k.ready.Do(func() {
+		if k.Ready != nil {
+			k.Ready(a)
+		}
+	})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
 
@@ -43,11 +44,15 @@ func TestManyRuns(t *testing.T) {
 	}
 	started := time.Now()
 	closing := &closer{}
-	s, err := openState(Config{Dir: dir}, closing)
+	opened, err := openState(dir, closing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closing.close()
+	s, err := opened.ledger.read(ergoflow.WorkerBounds{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("opened in %v", time.Since(started).Round(time.Millisecond))
 	if n, m := len(s.runs.Runs(runs)), len(s.runs.Schedules(0)); n != runs || m != schedules {
 		t.Errorf("%d runs and %d schedules", n, m)

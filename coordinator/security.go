@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
@@ -48,8 +49,7 @@ type security struct {
 	dir       string
 	life      time.Duration // of certificates; 0: the authority's default
 	keys      *gossipKeys
-	plain     bool   // whether workers without a certificate are accepted, too
-	first     string // a token, of a first start; empty: this is not one
+	plain     bool // whether workers without a certificate are accepted, too
 
 	mu     sync.Mutex // of tokens, from reading to storing
 	ledger *ledger
@@ -117,15 +117,20 @@ func (s *security) open(ctx context.Context, dir string) (err error) {
 	if err := s.openKeys(); err != nil {
 		return err
 	}
-	if _, err = s.hold(ctx, operatorDir, trust.Operator, operatorName); err != nil {
-		return err
+	_, err = s.hold(ctx, operatorDir, trust.Operator, operatorName)
+	return err
+}
+
+// firstToken makes a token for workers if the cluster has had none, and otherwise returns nothing.
+func (s *security) firstToken() (text string, err error) {
+	if s == nil || s.authority == nil {
+		return "", nil
 	}
 	var tokens []trust.Joining
 	if err := s.ledger.load(keyTokens, &tokens); err != nil || len(tokens) > 0 {
-		return err
+		return "", err
 	}
-	s.first, err = s.createToken(trust.Worker, firstTokenLife, firstTokenUses)
-	return err
+	return s.createToken(trust.Worker, firstTokenLife, firstTokenUses)
 }
 
 // judge has connections refuse what the list in a directory revokes.
@@ -201,12 +206,16 @@ func (l *loop) renewed(id trust.Identity, cert *x509.Certificate) {
 	}
 }
 
-// keepSecure keeps a secured cluster so until ctx ends: it renews what is due, ends what no
-// longer counts, and goes on with a rotation of the gossip's key.
+// keepCredentials renews what is due until ctx ends.
+func (s *security) keepCredentials(ctx context.Context, log *slog.Logger) {
+	upkeep.Every(ctx, upkeepInterval, s.renewDue, upkeep.Log(log, "renewal of certificates"))
+}
+
+// keepSecure ends what no longer counts, and goes on with a rotation of the gossip's key, until
+// ctx ends.
 func (l *loop) keepSecure(ctx context.Context, nats *jobs.Server) {
 	var group sync.WaitGroup
 	for what, do := range map[string]func(context.Context) error{
-		"renewal of certificates":  l.security.renewDue,
 		"ends of what is revoked":  func(context.Context) error { return l.endUntrusted(nats) },
 		"rotation of gossip's key": func(context.Context) error { return l.advanceGossip() },
 	} {

@@ -52,6 +52,9 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	if err == nil {
 		began := time.Now()
 		info, err = v.loop.saved.Save(uploaded(h), data)
+		if err == nil {
+			err = v.loop.spread(stream.Context(), info, data)
+		}
 		took := time.Since(began)
 		v.loop.tallies.wrote(took, err)
 		v.loop.noteSaved(h, took, err)
@@ -182,20 +185,10 @@ func (v *service) LoadCheckpoint(r *wire.LoadRequest, stream wire.Control_LoadCh
 		return storeError(err)
 	}
 	info, data := read.(found).info, read.(found).data
-	sum, err := hex.DecodeString(info.SHA256)
-	if err != nil {
-		return storeError(fmt.Errorf("%w: checkpoint %s: %w", checkpoint.ErrCorrupt, info.ID, err))
+	if err := sendCheckpoint(stream.Send, info, data); err != nil {
+		return storeError(err)
 	}
-	err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: &wire.CheckpointHeader{
-		Run: info.Run, Experiment: info.Experiment, Generation: uint64(info.Generation), Step: int64(info.Step),
-		Loss: float64(info.Loss), Size: info.Size, Sha256: sum,
-	}}})
-	for len(data) > 0 && err == nil {
-		n := min(len(data), partSize)
-		err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: data[:n]}})
-		data = data[n:]
-	}
-	return err
+	return nil
 }
 
 // found is a checkpoint with its bytes.

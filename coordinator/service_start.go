@@ -32,7 +32,10 @@ func (v *service) SaveStart(stream wire.Control_SaveStartServer) error {
 	}
 	info := uploaded(h)
 	info.Loss = checkpoint.Loss(math.NaN()) // it has none, and so is not the best one
-	if info, err = v.loop.saved.Save(info, data); err != nil {
+	if info, err = v.loop.saved.Save(info, data); err == nil {
+		err = v.loop.spread(stream.Context(), info, data)
+	}
+	if err != nil {
 		return storeError(err)
 	}
 	if !v.loop.post(machine.Saved{Run: info.Run, State: info.Mark()}) {

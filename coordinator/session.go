@@ -48,6 +48,11 @@ type session struct {
 	closed    bool          // whether both are closed; only the loop uses it
 	reason    string        // why; readable once out is closed
 
+	// Of several coordinators, one that does not lead any more must not renew the worker's lease.
+	// Only the loop uses these.
+	heartbeat uint64 // number of the last that came
+	vouched   uint64 // of the last that came before a majority said that this coordinator leads
+
 	// For the flight recorder; only the loop uses them.
 	pid     int
 	visible bool // the process with that pid, from here

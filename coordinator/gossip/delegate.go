@@ -15,7 +15,7 @@ import (
 // user messages in the gossip.
 type delegate struct{ g *Gossip }
 
-func (d delegate) NodeMeta(int) []byte             { return d.g.meta }
+func (d delegate) NodeMeta(int) []byte             { return d.g.encodedMeta() }
 func (d delegate) NotifyMsg([]byte)                {}
 func (d delegate) GetBroadcasts(int, int) [][]byte { return nil }
 func (d delegate) LocalState(bool) []byte          { return nil }

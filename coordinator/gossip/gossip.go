@@ -6,6 +6,7 @@
 package gossip
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,7 @@ type Meta struct {
 	Device         string `json:"device,omitempty"`
 	Version        string `json:"version,omitempty"`
 	Started        int64  `json:"started,omitempty"` // Unix nanoseconds; set by Join
+	Term           uint64 `json:"term,omitempty"`    // in which it leads, of several coordinators; 0: it does not
 }
 
 // Config of one member.
@@ -75,7 +77,6 @@ type Member struct {
 // Gossip is this process's membership.
 type Gossip struct {
 	list     *memberlist.Memberlist
-	meta     []byte
 	versions []uint8 // of this process, as memberlist orders them
 	address  string
 
@@ -84,6 +85,8 @@ type Gossip struct {
 
 	// mu is never held in a call of memberlist, which holds its own lock when it calls delegate.
 	mu      sync.Mutex
+	meta    []byte
+	own     Meta              // that meta encodes
 	members map[string]Member // the live ones, by name
 	changed chan struct{}     // closed and replaced at every change
 	closed  bool
@@ -115,7 +118,7 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	if err := errors.Join(c.Meta.check(), checkName(c.Name, c.Meta)); err != nil { // others would refuse it
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
 	}
-	g := &Gossip{meta: meta, members: make(map[string]Member), changed: make(chan struct{})}
+	g := &Gossip{meta: meta, own: c.Meta, members: make(map[string]Member), changed: make(chan struct{})}
 	profile := g.profile(c.Name, host, port)
 	if err := encrypt(profile, c.Keys); err != nil {
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
@@ -222,6 +225,34 @@ func flat(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
+// encodedMeta is the metadata of this member.
+func (g *Gossip) encodedMeta() []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.meta
+}
+
+// updateTimeout bounds the wait until a change of the metadata is on its way.
+const updateTimeout = 500 * time.Millisecond
+
+// SetTerm tells the others in which term this coordinator leads; 0: it does not.
+func (g *Gossip) SetTerm(term uint64) {
+	g.mu.Lock()
+	next := g.own
+	next.Term = term
+	meta, err := json.Marshal(next)
+	if err == nil && len(meta) <= memberlist.MetaMaxSize {
+		g.own, g.meta = next, meta
+	}
+	g.mu.Unlock()
+	if err == nil {
+		err = g.list.UpdateNode(updateTimeout)
+	}
+	if err != nil { // it is a hint: workers ask another coordinator, which says who leads
+		slog.Debug("gossip: tell who leads", "error", err)
+	}
+}
+
 // Address is where this member gossips.
 func (g *Gossip) Address() string {
 	return g.address
@@ -278,10 +309,14 @@ func (g *Gossip) Coordinator(ctx context.Context, avoid string) (string, error) 
 	}
 }
 
-// coordinator is the one that was started last, except those at the address avoid.
+// coordinator is the one that leads in the latest term, and otherwise the one that was started
+// last, except those at the address avoid.
 func (g *Gossip) coordinator(avoid string) (found Member, ok bool) {
 	for _, m := range g.Members() {
-		if m.Meta.Role == RoleCoordinator && m.Meta.ControlAddress != avoid && m.Meta.Started > found.Meta.Started {
+		if m.Meta.Role != RoleCoordinator || m.Meta.ControlAddress == avoid {
+			continue
+		}
+		if !ok || cmp.Or(cmp.Compare(m.Meta.Term, found.Meta.Term), cmp.Compare(m.Meta.Started, found.Meta.Started)) > 0 {
 			found, ok = m, true
 		}
 	}

@@ -38,6 +38,14 @@ var Roles = secure.Table{
 	Control_Renew_FullMethodName:       trust.Roles(), // each for itself
 	Control_Authorities_FullMethodName: trust.Roles(),
 
+	Coordinators_Link_FullMethodName:            {trust.Coordinator},
+	Coordinators_Introduce_FullMethodName:       {trust.Coordinator},
+	Coordinators_Checkpoints_FullMethodName:     {trust.Coordinator},
+	Coordinators_StoreCheckpoint_FullMethodName: {trust.Coordinator},
+	Coordinators_ReadCheckpoint_FullMethodName:  {trust.Coordinator},
+	Coordinators_List_FullMethodName:            {trust.Operator, trust.Viewer},
+	Coordinators_Change_FullMethodName:          {trust.Operator},
+
 	Join_Admit_FullMethodName:     {}, // by its token
 	Join_Introduce_FullMethodName: trust.Roles(),
 

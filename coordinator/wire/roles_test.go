@@ -13,7 +13,7 @@ import (
 // The table has every method of every service, and no other.
 func TestRoles(t *testing.T) {
 	methods := []string{RingLink}
-	for _, s := range []grpc.ServiceDesc{Control_ServiceDesc, Join_ServiceDesc, Peer_ServiceDesc} {
+	for _, s := range []grpc.ServiceDesc{Control_ServiceDesc, Coordinators_ServiceDesc, Join_ServiceDesc, Peer_ServiceDesc} {
 		for _, m := range s.Methods {
 			methods = append(methods, "/"+s.ServiceName+"/"+m.MethodName)
 		}
@@ -37,7 +37,7 @@ func TestRolesAreLeast(t *testing.T) {
 	for role, want := range map[trust.Role][]string{
 		trust.Viewer: {
 			Control_Authorities_FullMethodName, Control_Events_FullMethodName, Control_Flights_FullMethodName, Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName, Control_Runs_FullMethodName, Control_Schedules_FullMethodName,
-			Control_Snapshot_FullMethodName, Control_Status_FullMethodName, Control_Tokens_FullMethodName, Join_Introduce_FullMethodName,
+			Control_Snapshot_FullMethodName, Control_Status_FullMethodName, Control_Tokens_FullMethodName, Coordinators_List_FullMethodName, Join_Introduce_FullMethodName,
 		},
 		trust.Worker: {
 			Control_Authorities_FullMethodName, Control_GossipKeys_FullMethodName, Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName,

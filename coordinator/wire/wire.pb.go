@@ -5458,6 +5458,589 @@ func (*FlightsRequest) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{83}
 }
 
+type CoordinatorRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CoordinatorRequest) Reset() {
+	*x = CoordinatorRequest{}
+	mi := &file_wire_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CoordinatorRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CoordinatorRequest) ProtoMessage() {}
+
+func (x *CoordinatorRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CoordinatorRequest.ProtoReflect.Descriptor instead.
+func (*CoordinatorRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{84}
+}
+
+// Coordinator is what one coordinator says of itself.
+type Coordinator struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`           // of its directory
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // of its control service
+	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Begun         bool                   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`                          // it has taken part in the consensus
+	HasLedger     bool                   `protobuf:"varint,5,opt,name=has_ledger,json=hasLedger,proto3" json:"has_ledger,omitempty"` // it has a ledger of a time when it was alone
+	Peers         []string               `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`                           // control addresses that it was started with
+	Members       []*CoordinatorMember   `protobuf:"bytes,7,rep,name=members,proto3" json:"members,omitempty"`                       // as it knows them; none before it has taken part
+	Leader        string                 `protobuf:"bytes,8,opt,name=leader,proto3" json:"leader,omitempty"`                         // control address; empty: it knows none
+	Term          uint64                 `protobuf:"varint,9,opt,name=term,proto3" json:"term,omitempty"`
+	Applied       uint64                 `protobuf:"varint,10,opt,name=applied,proto3" json:"applied,omitempty"` // index of the last entry in its ledger
+	Join          string                 `protobuf:"bytes,11,opt,name=join,proto3" json:"join,omitempty"`        // address of its Join service; empty in plain text
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Coordinator) Reset() {
+	*x = Coordinator{}
+	mi := &file_wire_proto_msgTypes[85]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Coordinator) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Coordinator) ProtoMessage() {}
+
+func (x *Coordinator) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[85]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Coordinator.ProtoReflect.Descriptor instead.
+func (*Coordinator) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{85}
+}
+
+func (x *Coordinator) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Coordinator) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Coordinator) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Coordinator) GetBegun() bool {
+	if x != nil {
+		return x.Begun
+	}
+	return false
+}
+
+func (x *Coordinator) GetHasLedger() bool {
+	if x != nil {
+		return x.HasLedger
+	}
+	return false
+}
+
+func (x *Coordinator) GetPeers() []string {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *Coordinator) GetMembers() []*CoordinatorMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *Coordinator) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *Coordinator) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Coordinator) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
+}
+
+func (x *Coordinator) GetJoin() string {
+	if x != nil {
+		return x.Join
+	}
+	return ""
+}
+
+// CoordinatorMember is a member of the consensus.
+type CoordinatorMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Starts        uint64                 `protobuf:"varint,3,opt,name=starts,proto3" json:"starts,omitempty"` // how often its process has begun, as the ledger has it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CoordinatorMember) Reset() {
+	*x = CoordinatorMember{}
+	mi := &file_wire_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CoordinatorMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CoordinatorMember) ProtoMessage() {}
+
+func (x *CoordinatorMember) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CoordinatorMember.ProtoReflect.Descriptor instead.
+func (*CoordinatorMember) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{86}
+}
+
+func (x *CoordinatorMember) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CoordinatorMember) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *CoordinatorMember) GetStarts() uint64 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
+}
+
+type CheckpointsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointsRequest) Reset() {
+	*x = CheckpointsRequest{}
+	mi := &file_wire_proto_msgTypes[87]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointsRequest) ProtoMessage() {}
+
+func (x *CheckpointsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[87]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointsRequest.ProtoReflect.Descriptor instead.
+func (*CheckpointsRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{87}
+}
+
+type CheckpointsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Checkpoints   []*CheckpointName      `protobuf:"bytes,1,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointsReply) Reset() {
+	*x = CheckpointsReply{}
+	mi := &file_wire_proto_msgTypes[88]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointsReply) ProtoMessage() {}
+
+func (x *CheckpointsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[88]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointsReply.ProtoReflect.Descriptor instead.
+func (*CheckpointsReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{88}
+}
+
+func (x *CheckpointsReply) GetCheckpoints() []*CheckpointName {
+	if x != nil {
+		return x.Checkpoints
+	}
+	return nil
+}
+
+// CheckpointName names a checkpoint and the state in it.
+type CheckpointName struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Run           string                 `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`
+	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Step          int64                  `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointName) Reset() {
+	*x = CheckpointName{}
+	mi := &file_wire_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointName) ProtoMessage() {}
+
+func (x *CheckpointName) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointName.ProtoReflect.Descriptor instead.
+func (*CheckpointName) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *CheckpointName) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CheckpointName) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *CheckpointName) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *CheckpointName) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+type ReadCheckpointRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadCheckpointRequest) Reset() {
+	*x = ReadCheckpointRequest{}
+	mi := &file_wire_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadCheckpointRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadCheckpointRequest) ProtoMessage() {}
+
+func (x *ReadCheckpointRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadCheckpointRequest.ProtoReflect.Descriptor instead.
+func (*ReadCheckpointRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *ReadCheckpointRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type ListCoordinatorsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCoordinatorsRequest) Reset() {
+	*x = ListCoordinatorsRequest{}
+	mi := &file_wire_proto_msgTypes[91]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCoordinatorsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCoordinatorsRequest) ProtoMessage() {}
+
+func (x *ListCoordinatorsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[91]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCoordinatorsRequest.ProtoReflect.Descriptor instead.
+func (*ListCoordinatorsRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{91}
+}
+
+type ListCoordinatorsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Json          []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCoordinatorsReply) Reset() {
+	*x = ListCoordinatorsReply{}
+	mi := &file_wire_proto_msgTypes[92]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCoordinatorsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCoordinatorsReply) ProtoMessage() {}
+
+func (x *ListCoordinatorsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[92]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCoordinatorsReply.ProtoReflect.Descriptor instead.
+func (*ListCoordinatorsReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{92}
+}
+
+func (x *ListCoordinatorsReply) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
+}
+
+type ChangeCoordinatorsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Add           string                 `protobuf:"bytes,1,opt,name=add,proto3" json:"add,omitempty"`       // control address of a coordinator that waits to be added
+	Remove        string                 `protobuf:"bytes,2,opt,name=remove,proto3" json:"remove,omitempty"` // control address or id
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeCoordinatorsRequest) Reset() {
+	*x = ChangeCoordinatorsRequest{}
+	mi := &file_wire_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeCoordinatorsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeCoordinatorsRequest) ProtoMessage() {}
+
+func (x *ChangeCoordinatorsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeCoordinatorsRequest.ProtoReflect.Descriptor instead.
+func (*ChangeCoordinatorsRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *ChangeCoordinatorsRequest) GetAdd() string {
+	if x != nil {
+		return x.Add
+	}
+	return ""
+}
+
+func (x *ChangeCoordinatorsRequest) GetRemove() string {
+	if x != nil {
+		return x.Remove
+	}
+	return ""
+}
+
+type ChangeCoordinatorsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeCoordinatorsReply) Reset() {
+	*x = ChangeCoordinatorsReply{}
+	mi := &file_wire_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeCoordinatorsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeCoordinatorsReply) ProtoMessage() {}
+
+func (x *ChangeCoordinatorsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeCoordinatorsReply.ProtoReflect.Descriptor instead.
+func (*ChangeCoordinatorsReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{94}
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
@@ -5838,7 +6421,45 @@ const file_wire_proto_rawDesc = "" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
 	"\x0fSaveFlightReply\"\x10\n" +
-	"\x0eFlightsRequest*C\n" +
+	"\x0eFlightsRequest\"\x14\n" +
+	"\x12CoordinatorRequest\"\xb0\x02\n" +
+	"\vCoordinator\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x14\n" +
+	"\x05begun\x18\x04 \x01(\bR\x05begun\x12\x1d\n" +
+	"\n" +
+	"has_ledger\x18\x05 \x01(\bR\thasLedger\x12\x14\n" +
+	"\x05peers\x18\x06 \x03(\tR\x05peers\x128\n" +
+	"\amembers\x18\a \x03(\v2\x1e.ergoflow.v1.CoordinatorMemberR\amembers\x12\x16\n" +
+	"\x06leader\x18\b \x01(\tR\x06leader\x12\x12\n" +
+	"\x04term\x18\t \x01(\x04R\x04term\x12\x18\n" +
+	"\aapplied\x18\n" +
+	" \x01(\x04R\aapplied\x12\x12\n" +
+	"\x04join\x18\v \x01(\tR\x04join\"U\n" +
+	"\x11CoordinatorMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06starts\x18\x03 \x01(\x04R\x06starts\"\x14\n" +
+	"\x12CheckpointsRequest\"Q\n" +
+	"\x10CheckpointsReply\x12=\n" +
+	"\vcheckpoints\x18\x01 \x03(\v2\x1b.ergoflow.v1.CheckpointNameR\vcheckpoints\"f\n" +
+	"\x0eCheckpointName\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\tR\x03run\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x12\x12\n" +
+	"\x04step\x18\x04 \x01(\x03R\x04step\"'\n" +
+	"\x15ReadCheckpointRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x19\n" +
+	"\x17ListCoordinatorsRequest\"+\n" +
+	"\x15ListCoordinatorsReply\x12\x12\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"E\n" +
+	"\x19ChangeCoordinatorsRequest\x12\x10\n" +
+	"\x03add\x18\x01 \x01(\tR\x03add\x12\x16\n" +
+	"\x06remove\x18\x02 \x01(\tR\x06remove\"\x19\n" +
+	"\x17ChangeCoordinatorsReply*C\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +
@@ -5867,7 +6488,15 @@ const file_wire_proto_rawDesc = "" +
 	"\fRotateGossip\x12 .ergoflow.v1.RotateGossipRequest\x1a\x1e.ergoflow.v1.RotateGossipReply\x12E\n" +
 	"\n" +
 	"SaveFlight\x12\x17.ergoflow.v1.FlightPart\x1a\x1c.ergoflow.v1.SaveFlightReply(\x01\x12A\n" +
-	"\aFlights\x12\x1b.ergoflow.v1.FlightsRequest\x1a\x17.ergoflow.v1.FlightPart0\x012\x8e\x01\n" +
+	"\aFlights\x12\x1b.ergoflow.v1.FlightsRequest\x1a\x17.ergoflow.v1.FlightPart0\x012\xa2\x04\n" +
+	"\fCoordinators\x122\n" +
+	"\x04Link\x12\x12.ergoflow.v1.Chunk\x1a\x12.ergoflow.v1.Chunk(\x010\x01\x12F\n" +
+	"\tIntroduce\x12\x1f.ergoflow.v1.CoordinatorRequest\x1a\x18.ergoflow.v1.Coordinator\x12M\n" +
+	"\vCheckpoints\x12\x1f.ergoflow.v1.CheckpointsRequest\x1a\x1d.ergoflow.v1.CheckpointsReply\x12H\n" +
+	"\x0fStoreCheckpoint\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12S\n" +
+	"\x0eReadCheckpoint\x12\".ergoflow.v1.ReadCheckpointRequest\x1a\x1b.ergoflow.v1.CheckpointPart0\x01\x12P\n" +
+	"\x04List\x12$.ergoflow.v1.ListCoordinatorsRequest\x1a\".ergoflow.v1.ListCoordinatorsReply\x12V\n" +
+	"\x06Change\x12&.ergoflow.v1.ChangeCoordinatorsRequest\x1a$.ergoflow.v1.ChangeCoordinatorsReply2\x8e\x01\n" +
 	"\x04Join\x12=\n" +
 	"\x05Admit\x12\x19.ergoflow.v1.AdmitRequest\x1a\x19.ergoflow.v1.Certificates\x12G\n" +
 	"\tIntroduce\x12\x1d.ergoflow.v1.IntroduceRequest\x1a\x1b.ergoflow.v1.IntroduceReply2\xf8\x01\n" +
@@ -5890,7 +6519,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
@@ -5980,6 +6609,17 @@ var file_wire_proto_goTypes = []any{
 	(*FlightHeader)(nil),              // 85: ergoflow.v1.FlightHeader
 	(*SaveFlightReply)(nil),           // 86: ergoflow.v1.SaveFlightReply
 	(*FlightsRequest)(nil),            // 87: ergoflow.v1.FlightsRequest
+	(*CoordinatorRequest)(nil),        // 88: ergoflow.v1.CoordinatorRequest
+	(*Coordinator)(nil),               // 89: ergoflow.v1.Coordinator
+	(*CoordinatorMember)(nil),         // 90: ergoflow.v1.CoordinatorMember
+	(*CheckpointsRequest)(nil),        // 91: ergoflow.v1.CheckpointsRequest
+	(*CheckpointsReply)(nil),          // 92: ergoflow.v1.CheckpointsReply
+	(*CheckpointName)(nil),            // 93: ergoflow.v1.CheckpointName
+	(*ReadCheckpointRequest)(nil),     // 94: ergoflow.v1.ReadCheckpointRequest
+	(*ListCoordinatorsRequest)(nil),   // 95: ergoflow.v1.ListCoordinatorsRequest
+	(*ListCoordinatorsReply)(nil),     // 96: ergoflow.v1.ListCoordinatorsReply
+	(*ChangeCoordinatorsRequest)(nil), // 97: ergoflow.v1.ChangeCoordinatorsRequest
+	(*ChangeCoordinatorsReply)(nil),   // 98: ergoflow.v1.ChangeCoordinatorsReply
 }
 var file_wire_proto_depIdxs = []int32{
 	7,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -6027,67 +6667,83 @@ var file_wire_proto_depIdxs = []int32{
 	66, // 42: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
 	75, // 43: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
 	85, // 44: ergoflow.v1.FlightPart.header:type_name -> ergoflow.v1.FlightHeader
-	6,  // 45: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	37, // 46: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	50, // 47: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	40, // 48: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
-	52, // 49: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
-	42, // 50: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
-	44, // 51: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
-	46, // 52: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
-	48, // 53: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
-	54, // 54: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	54, // 55: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
-	57, // 56: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	58, // 57: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	68, // 58: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
-	70, // 59: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
-	78, // 60: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
-	80, // 61: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
-	82, // 62: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
-	74, // 63: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
-	76, // 64: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
-	84, // 65: ergoflow.v1.Control.SaveFlight:input_type -> ergoflow.v1.FlightPart
-	87, // 66: ergoflow.v1.Control.Flights:input_type -> ergoflow.v1.FlightsRequest
-	67, // 67: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
-	72, // 68: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
-	60, // 69: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	63, // 70: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	61, // 71: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	4,  // 72: ergoflow.v1.Peer.Shard:input_type -> ergoflow.v1.ShardRequest
-	19, // 73: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	39, // 74: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	51, // 75: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	41, // 76: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	53, // 77: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
-	43, // 78: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	45, // 79: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	47, // 80: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	49, // 81: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	56, // 82: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	56, // 83: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	54, // 84: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	59, // 85: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	69, // 86: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
-	71, // 87: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
-	79, // 88: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
-	81, // 89: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
-	83, // 90: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
-	75, // 91: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
-	77, // 92: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
-	86, // 93: ergoflow.v1.Control.SaveFlight:output_type -> ergoflow.v1.SaveFlightReply
-	84, // 94: ergoflow.v1.Control.Flights:output_type -> ergoflow.v1.FlightPart
-	69, // 95: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
-	73, // 96: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
-	59, // 97: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	64, // 98: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	62, // 99: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	59, // 100: ergoflow.v1.Peer.Shard:output_type -> ergoflow.v1.Chunk
-	73, // [73:101] is the sub-list for method output_type
-	45, // [45:73] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	90, // 45: ergoflow.v1.Coordinator.members:type_name -> ergoflow.v1.CoordinatorMember
+	93, // 46: ergoflow.v1.CheckpointsReply.checkpoints:type_name -> ergoflow.v1.CheckpointName
+	6,  // 47: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	37, // 48: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	50, // 49: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	40, // 50: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
+	52, // 51: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
+	42, // 52: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
+	44, // 53: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
+	46, // 54: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
+	48, // 55: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
+	54, // 56: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	54, // 57: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	57, // 58: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	58, // 59: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	68, // 60: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
+	70, // 61: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
+	78, // 62: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
+	80, // 63: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
+	82, // 64: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
+	74, // 65: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
+	76, // 66: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
+	84, // 67: ergoflow.v1.Control.SaveFlight:input_type -> ergoflow.v1.FlightPart
+	87, // 68: ergoflow.v1.Control.Flights:input_type -> ergoflow.v1.FlightsRequest
+	59, // 69: ergoflow.v1.Coordinators.Link:input_type -> ergoflow.v1.Chunk
+	88, // 70: ergoflow.v1.Coordinators.Introduce:input_type -> ergoflow.v1.CoordinatorRequest
+	91, // 71: ergoflow.v1.Coordinators.Checkpoints:input_type -> ergoflow.v1.CheckpointsRequest
+	54, // 72: ergoflow.v1.Coordinators.StoreCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	94, // 73: ergoflow.v1.Coordinators.ReadCheckpoint:input_type -> ergoflow.v1.ReadCheckpointRequest
+	95, // 74: ergoflow.v1.Coordinators.List:input_type -> ergoflow.v1.ListCoordinatorsRequest
+	97, // 75: ergoflow.v1.Coordinators.Change:input_type -> ergoflow.v1.ChangeCoordinatorsRequest
+	67, // 76: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
+	72, // 77: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
+	60, // 78: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	63, // 79: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	61, // 80: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	4,  // 81: ergoflow.v1.Peer.Shard:input_type -> ergoflow.v1.ShardRequest
+	19, // 82: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	39, // 83: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	51, // 84: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	41, // 85: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	53, // 86: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
+	43, // 87: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	45, // 88: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	47, // 89: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	49, // 90: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	56, // 91: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	56, // 92: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	54, // 93: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	59, // 94: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	69, // 95: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
+	71, // 96: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
+	79, // 97: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
+	81, // 98: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
+	83, // 99: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
+	75, // 100: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
+	77, // 101: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
+	86, // 102: ergoflow.v1.Control.SaveFlight:output_type -> ergoflow.v1.SaveFlightReply
+	84, // 103: ergoflow.v1.Control.Flights:output_type -> ergoflow.v1.FlightPart
+	59, // 104: ergoflow.v1.Coordinators.Link:output_type -> ergoflow.v1.Chunk
+	89, // 105: ergoflow.v1.Coordinators.Introduce:output_type -> ergoflow.v1.Coordinator
+	92, // 106: ergoflow.v1.Coordinators.Checkpoints:output_type -> ergoflow.v1.CheckpointsReply
+	56, // 107: ergoflow.v1.Coordinators.StoreCheckpoint:output_type -> ergoflow.v1.SaveReply
+	54, // 108: ergoflow.v1.Coordinators.ReadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	96, // 109: ergoflow.v1.Coordinators.List:output_type -> ergoflow.v1.ListCoordinatorsReply
+	98, // 110: ergoflow.v1.Coordinators.Change:output_type -> ergoflow.v1.ChangeCoordinatorsReply
+	69, // 111: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
+	73, // 112: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
+	59, // 113: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	64, // 114: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	62, // 115: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	59, // 116: ergoflow.v1.Peer.Shard:output_type -> ergoflow.v1.Chunk
+	82, // [82:117] is the sub-list for method output_type
+	47, // [47:82] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -6144,9 +6800,9 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   84,
+			NumMessages:   95,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   4,
 		},
 		GoTypes:           file_wire_proto_goTypes,
 		DependencyIndexes: file_wire_proto_depIdxs,

@@ -965,6 +965,345 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
+	Coordinators_Link_FullMethodName            = "/ergoflow.v1.Coordinators/Link"
+	Coordinators_Introduce_FullMethodName       = "/ergoflow.v1.Coordinators/Introduce"
+	Coordinators_Checkpoints_FullMethodName     = "/ergoflow.v1.Coordinators/Checkpoints"
+	Coordinators_StoreCheckpoint_FullMethodName = "/ergoflow.v1.Coordinators/StoreCheckpoint"
+	Coordinators_ReadCheckpoint_FullMethodName  = "/ergoflow.v1.Coordinators/ReadCheckpoint"
+	Coordinators_List_FullMethodName            = "/ergoflow.v1.Coordinators/List"
+	Coordinators_Change_FullMethodName          = "/ergoflow.v1.Coordinators/Change"
+)
+
+// CoordinatorsClient is the client API for Coordinators service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Coordinators is what the coordinators of a cluster serve to each other, beside Control.
+type CoordinatorsClient interface {
+	// Link carries one connection of the consensus (package coordinator/consensus).
+	Link(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Chunk, Chunk], error)
+	// Introduce says who the coordinator is, and what it knows of the others.
+	Introduce(ctx context.Context, in *CoordinatorRequest, opts ...grpc.CallOption) (*Coordinator, error)
+	// Checkpoints lists the newest checkpoint of every run.
+	Checkpoints(ctx context.Context, in *CheckpointsRequest, opts ...grpc.CallOption) (*CheckpointsReply, error)
+	// StoreCheckpoint stores a copy of a checkpoint: a header, then its bytes.
+	StoreCheckpoint(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CheckpointPart, SaveReply], error)
+	// ReadCheckpoint returns a checkpoint by its ID: a header, then its bytes.
+	ReadCheckpoint(ctx context.Context, in *ReadCheckpointRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPart], error)
+	// List returns the document that `ergoflow coordinators list --json` prints. Each one answers.
+	List(ctx context.Context, in *ListCoordinatorsRequest, opts ...grpc.CallOption) (*ListCoordinatorsReply, error)
+	// Change adds a coordinator, or removes one. The leader does it.
+	Change(ctx context.Context, in *ChangeCoordinatorsRequest, opts ...grpc.CallOption) (*ChangeCoordinatorsReply, error)
+}
+
+type coordinatorsClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewCoordinatorsClient(cc grpc.ClientConnInterface) CoordinatorsClient {
+	return &coordinatorsClient{cc}
+}
+
+func (c *coordinatorsClient) Link(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Chunk, Chunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Coordinators_ServiceDesc.Streams[0], Coordinators_Link_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[Chunk, Chunk]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Coordinators_LinkClient = grpc.BidiStreamingClient[Chunk, Chunk]
+
+func (c *coordinatorsClient) Introduce(ctx context.Context, in *CoordinatorRequest, opts ...grpc.CallOption) (*Coordinator, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Coordinator)
+	err := c.cc.Invoke(ctx, Coordinators_Introduce_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *coordinatorsClient) Checkpoints(ctx context.Context, in *CheckpointsRequest, opts ...grpc.CallOption) (*CheckpointsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckpointsReply)
+	err := c.cc.Invoke(ctx, Coordinators_Checkpoints_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *coordinatorsClient) StoreCheckpoint(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CheckpointPart, SaveReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Coordinators_ServiceDesc.Streams[1], Coordinators_StoreCheckpoint_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CheckpointPart, SaveReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Coordinators_StoreCheckpointClient = grpc.ClientStreamingClient[CheckpointPart, SaveReply]
+
+func (c *coordinatorsClient) ReadCheckpoint(ctx context.Context, in *ReadCheckpointRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPart], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Coordinators_ServiceDesc.Streams[2], Coordinators_ReadCheckpoint_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadCheckpointRequest, CheckpointPart]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Coordinators_ReadCheckpointClient = grpc.ServerStreamingClient[CheckpointPart]
+
+func (c *coordinatorsClient) List(ctx context.Context, in *ListCoordinatorsRequest, opts ...grpc.CallOption) (*ListCoordinatorsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListCoordinatorsReply)
+	err := c.cc.Invoke(ctx, Coordinators_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *coordinatorsClient) Change(ctx context.Context, in *ChangeCoordinatorsRequest, opts ...grpc.CallOption) (*ChangeCoordinatorsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeCoordinatorsReply)
+	err := c.cc.Invoke(ctx, Coordinators_Change_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// CoordinatorsServer is the server API for Coordinators service.
+// All implementations must embed UnimplementedCoordinatorsServer
+// for forward compatibility.
+//
+// Coordinators is what the coordinators of a cluster serve to each other, beside Control.
+type CoordinatorsServer interface {
+	// Link carries one connection of the consensus (package coordinator/consensus).
+	Link(grpc.BidiStreamingServer[Chunk, Chunk]) error
+	// Introduce says who the coordinator is, and what it knows of the others.
+	Introduce(context.Context, *CoordinatorRequest) (*Coordinator, error)
+	// Checkpoints lists the newest checkpoint of every run.
+	Checkpoints(context.Context, *CheckpointsRequest) (*CheckpointsReply, error)
+	// StoreCheckpoint stores a copy of a checkpoint: a header, then its bytes.
+	StoreCheckpoint(grpc.ClientStreamingServer[CheckpointPart, SaveReply]) error
+	// ReadCheckpoint returns a checkpoint by its ID: a header, then its bytes.
+	ReadCheckpoint(*ReadCheckpointRequest, grpc.ServerStreamingServer[CheckpointPart]) error
+	// List returns the document that `ergoflow coordinators list --json` prints. Each one answers.
+	List(context.Context, *ListCoordinatorsRequest) (*ListCoordinatorsReply, error)
+	// Change adds a coordinator, or removes one. The leader does it.
+	Change(context.Context, *ChangeCoordinatorsRequest) (*ChangeCoordinatorsReply, error)
+	mustEmbedUnimplementedCoordinatorsServer()
+}
+
+// UnimplementedCoordinatorsServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedCoordinatorsServer struct{}
+
+func (UnimplementedCoordinatorsServer) Link(grpc.BidiStreamingServer[Chunk, Chunk]) error {
+	return status.Error(codes.Unimplemented, "method Link not implemented")
+}
+func (UnimplementedCoordinatorsServer) Introduce(context.Context, *CoordinatorRequest) (*Coordinator, error) {
+	return nil, status.Error(codes.Unimplemented, "method Introduce not implemented")
+}
+func (UnimplementedCoordinatorsServer) Checkpoints(context.Context, *CheckpointsRequest) (*CheckpointsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Checkpoints not implemented")
+}
+func (UnimplementedCoordinatorsServer) StoreCheckpoint(grpc.ClientStreamingServer[CheckpointPart, SaveReply]) error {
+	return status.Error(codes.Unimplemented, "method StoreCheckpoint not implemented")
+}
+func (UnimplementedCoordinatorsServer) ReadCheckpoint(*ReadCheckpointRequest, grpc.ServerStreamingServer[CheckpointPart]) error {
+	return status.Error(codes.Unimplemented, "method ReadCheckpoint not implemented")
+}
+func (UnimplementedCoordinatorsServer) List(context.Context, *ListCoordinatorsRequest) (*ListCoordinatorsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedCoordinatorsServer) Change(context.Context, *ChangeCoordinatorsRequest) (*ChangeCoordinatorsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Change not implemented")
+}
+func (UnimplementedCoordinatorsServer) mustEmbedUnimplementedCoordinatorsServer() {}
+func (UnimplementedCoordinatorsServer) testEmbeddedByValue()                      {}
+
+// UnsafeCoordinatorsServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to CoordinatorsServer will
+// result in compilation errors.
+type UnsafeCoordinatorsServer interface {
+	mustEmbedUnimplementedCoordinatorsServer()
+}
+
+func RegisterCoordinatorsServer(s grpc.ServiceRegistrar, srv CoordinatorsServer) {
+	// If the following call panics, it indicates UnimplementedCoordinatorsServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Coordinators_ServiceDesc, srv)
+}
+
+func _Coordinators_Link_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(CoordinatorsServer).Link(&grpc.GenericServerStream[Chunk, Chunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Coordinators_LinkServer = grpc.BidiStreamingServer[Chunk, Chunk]
+
+func _Coordinators_Introduce_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CoordinatorRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CoordinatorsServer).Introduce(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Coordinators_Introduce_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CoordinatorsServer).Introduce(ctx, req.(*CoordinatorRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Coordinators_Checkpoints_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckpointsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CoordinatorsServer).Checkpoints(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Coordinators_Checkpoints_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CoordinatorsServer).Checkpoints(ctx, req.(*CheckpointsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Coordinators_StoreCheckpoint_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(CoordinatorsServer).StoreCheckpoint(&grpc.GenericServerStream[CheckpointPart, SaveReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Coordinators_StoreCheckpointServer = grpc.ClientStreamingServer[CheckpointPart, SaveReply]
+
+func _Coordinators_ReadCheckpoint_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadCheckpointRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(CoordinatorsServer).ReadCheckpoint(m, &grpc.GenericServerStream[ReadCheckpointRequest, CheckpointPart]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Coordinators_ReadCheckpointServer = grpc.ServerStreamingServer[CheckpointPart]
+
+func _Coordinators_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListCoordinatorsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CoordinatorsServer).List(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Coordinators_List_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CoordinatorsServer).List(ctx, req.(*ListCoordinatorsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Coordinators_Change_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeCoordinatorsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CoordinatorsServer).Change(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Coordinators_Change_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CoordinatorsServer).Change(ctx, req.(*ChangeCoordinatorsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Coordinators_ServiceDesc is the grpc.ServiceDesc for Coordinators service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Coordinators_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "ergoflow.v1.Coordinators",
+	HandlerType: (*CoordinatorsServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Introduce",
+			Handler:    _Coordinators_Introduce_Handler,
+		},
+		{
+			MethodName: "Checkpoints",
+			Handler:    _Coordinators_Checkpoints_Handler,
+		},
+		{
+			MethodName: "List",
+			Handler:    _Coordinators_List_Handler,
+		},
+		{
+			MethodName: "Change",
+			Handler:    _Coordinators_Change_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Link",
+			Handler:       _Coordinators_Link_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "StoreCheckpoint",
+			Handler:       _Coordinators_StoreCheckpoint_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "ReadCheckpoint",
+			Handler:       _Coordinators_ReadCheckpoint_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "wire.proto",
+}
+
+const (
 	Join_Admit_FullMethodName     = "/ergoflow.v1.Join/Admit"
 	Join_Introduce_FullMethodName = "/ergoflow.v1.Join/Introduce"
 )

@@ -1,0 +1,168 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/consensus"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/finitejson"
+)
+
+// members implements wire.CoordinatorsServer: what coordinators serve to each other, whether
+// they lead or not.
+type members struct {
+	wire.UnimplementedCoordinatorsServer
+	coordinator *coordinator
+}
+
+var errAlone = status.Error(codes.FailedPrecondition, "this coordinator is the only one of its cluster: it was started without --peers")
+
+// Link implements wire.CoordinatorsServer.
+func (m *members) Link(stream wire.Coordinators_LinkServer) error {
+	if m.coordinator.node == nil {
+		return errAlone
+	}
+	return m.coordinator.node.Serve(stream)
+}
+
+// Introduce implements wire.CoordinatorsServer.
+func (m *members) Introduce(context.Context, *wire.CoordinatorRequest) (*wire.Coordinator, error) {
+	if m.coordinator.node == nil {
+		return nil, errAlone
+	}
+	c, err := m.coordinator.node.Describe()
+	if err == nil {
+		c.Join = m.coordinator.addresses().Join
+	}
+	return c, err
+}
+
+// Checkpoints implements wire.CoordinatorsServer.
+func (m *members) Checkpoints(context.Context, *wire.CheckpointsRequest) (*wire.CheckpointsReply, error) {
+	names, err := newestOfRuns(m.coordinator.checkpoints)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	return &wire.CheckpointsReply{Checkpoints: names}, nil
+}
+
+// StoreCheckpoint implements wire.CoordinatorsServer.
+func (m *members) StoreCheckpoint(stream wire.Coordinators_StoreCheckpointServer) error {
+	if m.coordinator.node == nil {
+		return errAlone
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if err := storeCopy(m.coordinator.checkpoints, first.GetHeader(), stream.Recv); err != nil {
+		return storeError(err)
+	}
+	return stream.SendAndClose(&wire.SaveReply{})
+}
+
+// ReadCheckpoint implements wire.CoordinatorsServer.
+func (m *members) ReadCheckpoint(r *wire.ReadCheckpointRequest, stream wire.Coordinators_ReadCheckpointServer) error {
+	info, data, err := m.coordinator.checkpoints.Read(r.GetId())
+	if err != nil {
+		return storeError(err)
+	}
+	return sendCheckpoint(stream.Send, info, data)
+}
+
+// Coordinators is the document of `ergoflow coordinators list --json`.
+type Coordinators struct {
+	Leader  string        `json:"leader"` // control address; empty: the one that answers knows none
+	Term    uint64        `json:"term"`
+	Applied uint64        `json:"applied"` // index of the last entry in the ledger of the one that answers
+	Members []Coordinator `json:"members"`
+}
+
+// Coordinator is one of several.
+type Coordinator struct {
+	ID      string `json:"id"`
+	Address string `json:"address"`
+	Leads   bool   `json:"leads"`
+	Answers bool   `json:"answers"`
+	Applied uint64 `json:"applied"` // index of the last entry in its ledger, where it answers
+	Version string `json:"version"`
+	Error   string `json:"error,omitempty"` // why it does not answer
+}
+
+// listTimeout bounds the wait for the other coordinators' answers.
+const listTimeout = time.Second
+
+// List implements wire.CoordinatorsServer.
+func (m *members) List(ctx context.Context, _ *wire.ListCoordinatorsRequest) (*wire.ListCoordinatorsReply, error) {
+	k := m.coordinator
+	if k.node == nil {
+		at := k.addresses().Control
+		return encodeCoordinators(Coordinators{Leader: at, Members: []Coordinator{{Address: at, Leads: true, Answers: true, Version: ergoflow.Build()}}})
+	}
+	own, err := k.node.Describe()
+	if err != nil {
+		return nil, err
+	}
+	doc := Coordinators{Leader: own.GetLeader(), Term: own.GetTerm(), Applied: own.GetApplied(), Members: make([]Coordinator, len(own.GetMembers()))}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	var group sync.WaitGroup
+	for i, member := range own.GetMembers() {
+		group.Go(func() {
+			c := &doc.Members[i]
+			*c = Coordinator{ID: member.GetId(), Address: member.GetAddress(), Leads: member.GetAddress() == own.GetLeader()}
+			answer, err := own, error(nil)
+			if member.GetId() != own.GetId() {
+				answer, err = k.node.Introduction(ctx, member.GetAddress())
+			}
+			if err != nil {
+				c.Error = status.Convert(err).Message()
+				return
+			}
+			c.Answers, c.Applied, c.Version = true, answer.GetApplied(), answer.GetVersion()
+		})
+	}
+	group.Wait()
+	return encodeCoordinators(doc)
+}
+
+func encodeCoordinators(doc Coordinators) (*wire.ListCoordinatorsReply, error) {
+	b, _, err := finitejson.Marshal(doc, "")
+	if err != nil {
+		return nil, fmt.Errorf("encode the coordinators: %w", err)
+	}
+	return &wire.ListCoordinatorsReply{Json: b}, nil
+}
+
+// Change implements wire.CoordinatorsServer.
+func (m *members) Change(ctx context.Context, r *wire.ChangeCoordinatorsRequest) (*wire.ChangeCoordinatorsReply, error) {
+	if m.coordinator.node == nil {
+		return nil, errAlone
+	}
+	var err error
+	switch {
+	case (r.GetAdd() == "") == (r.GetRemove() == ""):
+		return nil, status.Error(codes.InvalidArgument, "either add a coordinator or remove one")
+	case r.GetAdd() != "":
+		err = m.coordinator.node.Add(ctx, r.GetAdd())
+	default:
+		err = m.coordinator.node.Remove(r.GetRemove())
+	}
+	switch {
+	case errors.Is(err, consensus.ErrNotLeader):
+		return nil, m.coordinator.elsewhere()
+	case errors.Is(err, consensus.ErrNoCoordinator):
+		return nil, status.Error(codes.NotFound, err.Error())
+	case err != nil:
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return &wire.ChangeCoordinatorsReply{}, nil
+}

@@ -1,0 +1,177 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/consensus"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
+)
+
+// openConsensus opens this coordinator's part in a cluster of several.
+func (k *coordinator) openConsensus(closing *closer) error {
+	entries, err := k.ledger.entries()
+	if err != nil {
+		return err
+	}
+	applied, err := k.ledger.Applied()
+	if err != nil {
+		return err
+	}
+	k.ledger.propose = k.propose
+	k.node, err = consensus.Open(consensus.Config{
+		Dir: k.Dir, Peers: k.Peers, Dial: k.dialMember, Log: k.Log, Version: ergoflow.Build(),
+		HasLedger: applied == 0 && len(entries) > 0,
+	}, k.ledger)
+	if err != nil {
+		return err
+	}
+	closing.add(k.node.Close)
+	return nil
+}
+
+// dialMember prepares a connection to another coordinator.
+func (k *coordinator) dialMember(address string) (*grpc.ClientConn, error) {
+	return secure.Client(address, secure.Dial(k.security.credentials(), trust.Coordinator))
+}
+
+// propose makes changes of the ledger in the present term.
+func (k *coordinator) propose(list []change) error {
+	term := k.term.Load()
+	if term == nil {
+		return consensus.ErrDeposed
+	}
+	entry, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	return term.Propose(entry)
+}
+
+// elsewhere is the answer to what the leader alone can do.
+func (k *coordinator) elsewhere() error {
+	if k.node == nil {
+		return status.Error(codes.Unavailable, "the coordinator starts, or ends")
+	}
+	leader, _ := k.node.Leader()
+	return wire.NotLeading(leader)
+}
+
+// takePart takes part in the consensus, and leads in its terms, until ctx ends.
+func (k *coordinator) takePart(ctx context.Context) error {
+	if err := k.publishAddresses(k.addresses()); err != nil {
+		return err
+	}
+	// The node ends last: until then it can hand its leadership over.
+	taking, end := context.WithCancel(context.Background())
+	defer end()
+	group, failed := errgroup.WithContext(context.Background())
+	group.Go(func() error { return k.node.Run(taking) })
+	group.Go(func() error {
+		defer end()
+		leading, stop := context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(failed, stop)()
+		return k.takeTurns(leading)
+	})
+	return group.Wait()
+}
+
+// takeTurns leads whenever this coordinator is elected, until ctx ends.
+func (k *coordinator) takeTurns(ctx context.Context) error {
+	for {
+		term, err := k.node.AwaitTerm(ctx)
+		if err == nil {
+			err = k.leadIn(ctx, term)
+		}
+		switch {
+		case errors.Is(err, consensus.ErrDeposed), err == nil, ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		default:
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// leadIn leads in one term.
+func (k *coordinator) leadIn(ctx context.Context, term *consensus.Term) error {
+	k.term.Store(term)
+	defer k.term.Store(nil)
+	k.Log.Info("this coordinator leads", "term", term.Number())
+	defer k.members.SetTerm(0)
+	k.members.SetTerm(term.Number())
+	err := k.handIn(term)
+	if err == nil {
+		err = k.lead(ctx, term)
+	}
+	if errors.Is(err, consensus.ErrDeposed) {
+		leader, now := k.node.Leader()
+		k.Log.Info("this coordinator does not lead any more", "term", now, "leader", leader, "reason", err)
+	}
+	return errors.Join(err, k.publishAddresses(k.addresses()))
+}
+
+// handIn makes the ledger of a coordinator that was alone that of the cluster, once.
+func (k *coordinator) handIn(term *consensus.Term) error {
+	applied, err := k.ledger.Applied()
+	if err != nil || applied > 0 {
+		return err
+	}
+	entries, err := k.ledger.entries()
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	if err := k.propose(entries); err != nil {
+		return fmt.Errorf("hand in the ledger: %w", err)
+	}
+	return nil
+}
+
+// verifyInterval is between two questions whether the term still counts.
+const verifyInterval = 50 * time.Millisecond
+
+// keepTerm asks a majority whether the term still counts, and until ctx ends fails when it does
+// not. What workers sent before the question may then count as heard: it renews their leases.
+func (l *loop) keepTerm(ctx context.Context) error {
+	ticker := time.NewTicker(verifyInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		heard := make(map[machine.Session]uint64)
+		if !l.do(func() {
+			for number, s := range l.sessions {
+				heard[number] = s.heartbeat
+			}
+		}) {
+			return nil
+		}
+		if err := l.term.Verify(); err != nil {
+			return err
+		}
+		l.do(func() {
+			for number, heartbeat := range heard {
+				if s := l.sessions[number]; s != nil {
+					s.vouched = heartbeat
+				}
+			}
+		})
+	}
+}

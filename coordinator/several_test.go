@@ -1,0 +1,223 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// several starts n coordinators of one cluster, whose store is that of the first.
+func several(t *testing.T, n int) []*server {
+	t.Helper()
+	var peers []string
+	for range n {
+		peers = append(peers, freeAddress(t))
+	}
+	store := filepath.Join(t.TempDir(), "shards")
+	var list []*server
+	for _, address := range peers {
+		list = append(list, startMember(t, t.TempDir(), store, address, peers))
+	}
+	return list
+}
+
+func startMember(t *testing.T, dir, store, address string, peers []string) *server {
+	t.Helper()
+	s := startWith(t, dir, func(c *Config) { c.Listen, c.Peers, c.Store = address, peers, store })
+	s.store = store
+	return s
+}
+
+// coordinators is what a coordinator says of all.
+func (s *server) coordinators() (c Coordinators) {
+	s.t.Helper()
+	reply, err := wire.NewCoordinatorsClient(s.conn).List(s.t.Context(), &wire.ListCoordinatorsRequest{})
+	if err == nil {
+		err = json.Unmarshal(reply.GetJson(), &c)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// leading waits until one of the servers leads, and conducts runs.
+func leading(t *testing.T, list ...*server) *server {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.After(patience); ; {
+		for _, s := range list {
+			if s.conn == nil {
+				continue
+			}
+			if _, err := s.client.Status(t.Context(), &wire.StatusRequest{}); err == nil {
+				return s
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatal("nobody leads")
+		}
+	}
+}
+
+// A run goes on under another coordinator: with its generations, its state, its queue and its
+// checkpoints.
+func TestAnotherCoordinatorLeads(t *testing.T) {
+	t.Parallel()
+	list := several(t, 3)
+	first := leading(t, list...)
+	for k := range 5 {
+		makeShards(t, filepath.Dir(first.store), k)
+	}
+	first.submit(plan, wire.Stage_STAGE_TRAIN)
+	a := connect(t, first, "a", -1)
+	before := first.await("a checkpoint", func(st Status) bool { return st.Step >= 12 && st.Checkpoint != nil })
+	for _, s := range list {
+		if s == first {
+			continue
+		}
+		_, err := s.client.Status(t.Context(), &wire.StatusRequest{})
+		if leader, not := wire.Leader(err); !not || leader != first.Control {
+			t.Errorf("%s says %v, %s leads", s.Control, err, first.Control)
+		}
+		// The leader answers once a majority has the checkpoint: the third may have it a little later.
+		if c := s.coordinators(); c.Leader != first.Control || len(c.Members) != 3 {
+			t.Errorf("%s says %+v", s.Control, c)
+		}
+	}
+	a.kill()
+	first.close()
+
+	second := leading(t, list...)
+	if second == first {
+		t.Fatal("the same leads")
+	}
+	b := connect(t, second, "b", -1) // loads the checkpoint and checks it
+	after := second.await("training again", func(st Status) bool { return st.State == "training" && st.Step > 10 })
+	if after.Generation <= before.Generation || len(after.Runs) != 1 || after.Runs[0].ID != 1 {
+		t.Errorf("generation %d after %d, runs %+v", after.Generation, before.Generation, after.Runs)
+	}
+	second.await("the end", func(st Status) bool { return st.State == "done" })
+	b.kill()
+
+	// The one that was away comes back, and has what it missed.
+	peers := []string{list[0].Control, list[1].Control, list[2].Control}
+	again := startMember(t, first.dir, second.store, first.Control, peers)
+	until(t, "it has the ledger", func() bool {
+		c := second.coordinators()
+		for _, m := range c.Members {
+			if m.Applied != c.Applied {
+				return false
+			}
+		}
+		return true
+	})
+	second.close()
+	third := leading(t, again, list[0], list[1], list[2])
+	if st := third.status(); st.State != "done" || st.Runs[0].ID != 1 {
+		t.Errorf("it says %+v", st)
+	}
+}
+
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.After(patience); !holds(); {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatal("in vain: " + what)
+		}
+	}
+}
+
+// The ledger of a coordinator that was alone becomes that of the cluster.
+func TestOneBecomesSeveral(t *testing.T) {
+	t.Parallel()
+	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	peers := []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	store := filepath.Join(t.TempDir(), "shards")
+	alone := startWith(t, dirs[2], func(c *Config) { c.Listen, c.Store = peers[2], store })
+	alone.submit(plan, wire.Stage_STAGE_TRAIN)
+	alone.close()
+	var list []*server
+	for i, dir := range dirs {
+		list = append(list, startMember(t, dir, store, peers[i], peers))
+	}
+	if c := leading(t, list...).status(); len(c.Runs) != 1 || c.Run != plan.Run {
+		t.Errorf("it conducts %+v", c.Runs)
+	}
+}
+
+// Without a majority no coordinator accepts anything, nor keeps workers.
+func TestNoMajorityOfCoordinators(t *testing.T) {
+	t.Parallel()
+	list := several(t, 3)
+	first := leading(t, list...)
+	a := connect(t, first, "a", -1)
+	for _, s := range list {
+		if s != first {
+			s.close()
+		}
+	}
+	<-a.done // its session ends
+	_, err := first.client.Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN})
+	if _, not := wire.Leader(err); !not || status.Code(err) != codes.Unavailable {
+		t.Errorf("a submission without a majority: %v", err)
+	}
+}
+
+// A checkpoint that is stored is at a majority, and the next leader has it before it decides.
+func TestCheckpointsAreCopied(t *testing.T) {
+	t.Parallel()
+	list := several(t, 3)
+	first := leading(t, list...)
+	for k := range 5 {
+		makeShards(t, filepath.Dir(first.store), k)
+	}
+	first.submit(plan, wire.Stage_STAGE_TRAIN)
+	a := connect(t, first, "a", -1)
+	first.await("a checkpoint", func(st Status) bool { return st.Checkpoint != nil })
+	a.kill()
+	var dirs []string
+	for _, s := range list {
+		dirs = append(dirs, s.dir)
+		s.close()
+	}
+	have := 0
+	for _, dir := range dirs {
+		saved, err := checkpoint.Open(CheckpointPath(dir), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := saved.Run(plan.Run); err == nil && len(all) > 0 {
+			have++
+		}
+		saved.Close()
+	}
+	if have < 2 {
+		t.Errorf("%d of 3 coordinators have a checkpoint", have)
+	}
+}
