@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,11 +225,15 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 func (k *coordinator) newLoop(decided decided, services *services, term *consensus.Term) *loop {
 	config := k.timing
 	config.Version = ergoflow.Build()
+	messages := &convert.Messages{NATS: services.natsURL, Store: services.location, AcceptPlaintext: k.security.acceptsPlaintext()}
+	if term != nil {
+		messages.Term, config.Patience = term.Number(), cmp.Or(config.Patience, patienceOfSeveral)
+	}
 	l := &loop{
 		fleet:    fleet.New(config, decided.known),
 		runs:     decided.runs,
 		models:   k.Models,
-		messages: &convert.Messages{NATS: services.natsURL, Store: services.location, AcceptPlaintext: k.security.acceptsPlaintext()},
+		messages: messages,
 		ledger:   k.ledger,
 		saved:    k.state.checkpoints,
 		store:    services.store,

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/worker/protocol"
@@ -30,11 +31,15 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 	var pause time.Duration
 	var avoid string    // the coordinator that held no session
 	var distrusted bool // whether the log has why, since the last session
+	var leader string   // that a coordinator which does not lead has named; empty: ask the gossip
 	for {
-		control, err := w.findCoordinator(ctx, members, pause, avoid)
-		if err != nil {
-			w.log.Info("leaving", "reason", err)
-			return err
+		control, named := leader, leader != ""
+		if leader = ""; !named {
+			var err error
+			if control, err = w.findCoordinator(ctx, members, pause, avoid); err != nil {
+				w.log.Info("leaving", "reason", err)
+				return err
+			}
 		}
 		begin := time.Now()
 		held, err := w.session(ctx, control)
@@ -48,6 +53,9 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 			continue
 		}
 		avoid = control
+		if address, other := wire.Leader(err); other && !named { // one that is named twice in a row is asked after the pause
+			leader = address
+		}
 		if held {
 			avoid, distrusted = "", false
 			w.flight.Add(flight.Record{Kind: flight.Left, Seconds: time.Since(begin).Seconds(), Text: err.Error()})

@@ -144,7 +144,11 @@ func (s *session) receive(stream wire.Control_SessionClient, address string) {
 		}
 		received := convert.FromCoordinator(m)
 		if welcome, ok := received.(message.Welcome); ok {
-			s.welcomed = true
+			if welcome.Term < s.w.term {
+				s.end(fmt.Errorf("the coordinator leads in term %d, and another has led in term %d since", welcome.Term, s.w.term))
+				return
+			}
+			s.w.term, s.welcomed = welcome.Term, true
 			s.w.rings.AcceptPlaintext(welcome.AcceptPlaintext)
 			s.w.log.Info("joined", "coordinator", address)
 			s.w.flight.Add(flight.Record{Kind: flight.Joined, Text: address})

@@ -104,6 +104,7 @@ type worker struct {
 	meter      *meter
 	tracer     *tracing.Tracer
 	current    atomic.Pointer[session] // nil between sessions
+	term       uint64                  // the latest in which a coordinator has led; only the session's receiver uses it
 	flight     *flight.Keeper
 	dumps      chan dumpOrder
 

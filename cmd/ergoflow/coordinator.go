@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/internal/flight"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 	"github.com/ergoflow/ergoflow/internal/systemd"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -46,6 +47,11 @@ credentials in --dir.`,
 			if c.Dir == "" {
 				return usagef("--dir is empty")
 			}
+			for _, p := range c.Peers {
+				if err := hostport.Check(p); err != nil {
+					return withHint(usagef("--peers: %w", err), "give HOST:PORT of every coordinator, with commas between them")
+				}
+			}
 			if c.Insecure && c.AcceptPlaintext != "" {
 				return withHint(usagef("--insecure excludes --accept-plaintext"), "leave --insecure out: with --accept-plaintext the coordinator accepts both")
 			}
@@ -67,7 +73,11 @@ credentials in --dir.`,
 			c.Flight.KeepTrace()
 			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart
 			c.Ready = func(a coordinator.Addresses) {
-				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)
+				jobs := a.NATS
+				if jobs == "" {
+					jobs = "at the coordinator that leads"
+				}
+				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, jobs)
 				if a.HTTP != "" {
 					fmt.Fprintf(os.Stderr, "page: %s\n", pageURL(a))
 				}
@@ -92,6 +102,7 @@ credentials in --dir.`,
 	f := cmd.Flags()
 	f.StringVar(&c.Dir, "dir", "", "directory of the coordinator's state (required)")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the control service; port 0 picks a free one")
+	f.StringSliceVar(&c.Peers, "peers", nil, "control addresses of all coordinators, this one's among them, where there are several: A,B,C (docs/operations.md)")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
 	f.StringVar(&c.HTTP, "http", "", "address of the page and of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")
 	f.StringVar(&models, "registry", "", "directory of the registry that the page shows, and in which it promotes and rolls back (default: none)")

@@ -141,7 +141,7 @@ trained network samples new equations without simulation.`,
 		}
 	}
 	in("main", runCommand(), reproduceCommand(), distillCommand(), sampleCommand(), serveCommand(), evaluateCommand(), reportCommand(), retrainCommand())
-	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), logsCommand(), explainCommand(), runsCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), certsCommand(), tokensCommand(), gossipCommand(), joinClusterCommand(), verifyCommand())
+	in("cluster", coordinatorCommand(), coordinatorsCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), logsCommand(), explainCommand(), runsCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), certsCommand(), tokensCommand(), gossipCommand(), joinClusterCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), exactCommand(), metricsCommand(), plotCommand(), benchCommand(), backendCommand(), doctorCommand(), configCommand(), versionCommand(), manCommand())
 	root.AddCommand(formulasTopic())
 	refuseUnknownHelp(root)

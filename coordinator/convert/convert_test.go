@@ -47,9 +47,9 @@ func TestFromWorkerKeepsAllFields(t *testing.T) {
 // So does a message of the coordinator, with what is filled in.
 func TestFromCoordinatorKeepsAllFields(t *testing.T) {
 	member := message.Member{ID: "b", DataAddress: "b:1", Identity: "ergoflow://lab/worker/b"}
-	messages := Messages{NATS: "nats://c:2", Store: "/shards", AcceptPlaintext: true}
+	messages := Messages{NATS: "nats://c:2", Store: "/shards", AcceptPlaintext: true, Term: 7}
 	for _, m := range []message.FromCoordinator{
-		message.Welcome{PingInterval: 250 * time.Millisecond, Patience: 10 * time.Second, Lease: 4 * time.Second, AcceptPlaintext: true},
+		message.Welcome{PingInterval: 250 * time.Millisecond, Patience: 10 * time.Second, Lease: 4 * time.Second, AcceptPlaintext: true, Term: 7},
 		message.Refuse{Reason: "old"},
 		message.Ping{Heard: 1},
 		message.Generate{Plan: plan, NATS: messages.NATS, Store: messages.Store},

@@ -19,6 +19,7 @@ type Messages struct {
 	Store string // location of the shards
 	// AcceptPlaintext: the coordinator accepts workers without a certificate beside others.
 	AcceptPlaintext bool
+	Term            uint64 // in which the coordinator leads, of several; 0: it is the only one
 
 	assigned ergoflow.Generation // generation of the next two
 	members  []*wire.Member      // shared by messages; read only
@@ -30,7 +31,7 @@ func (c *Messages) ToWorker(m message.FromCoordinator) *wire.CoordinatorMessage 
 	switch m := m.(type) {
 	case message.Welcome:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{
-			PingInterval: m.PingInterval.Seconds(), Patience: m.Patience.Seconds(), Lease: m.Lease.Seconds(), AcceptPlaintext: c.AcceptPlaintext}}}
+			PingInterval: m.PingInterval.Seconds(), Patience: m.Patience.Seconds(), Lease: m.Lease.Seconds(), AcceptPlaintext: c.AcceptPlaintext, Term: c.Term}}}
 	case message.Refuse:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Refuse{Refuse: &wire.Refuse{Reason: m.Reason}}}
 	case message.Ping:
@@ -96,7 +97,7 @@ func FromCoordinator(m *wire.CoordinatorMessage) message.FromCoordinator {
 	switch b := m.GetBody().(type) {
 	case *wire.CoordinatorMessage_Welcome:
 		w := b.Welcome
-		return message.Welcome{PingInterval: seconds(w.GetPingInterval()), Patience: seconds(w.GetPatience()), Lease: seconds(w.GetLease()), AcceptPlaintext: w.GetAcceptPlaintext()}
+		return message.Welcome{PingInterval: seconds(w.GetPingInterval()), Patience: seconds(w.GetPatience()), Lease: seconds(w.GetLease()), AcceptPlaintext: w.GetAcceptPlaintext(), Term: w.GetTerm()}
 	case *wire.CoordinatorMessage_Refuse:
 		return message.Refuse{Reason: b.Refuse.GetReason()}
 	case *wire.CoordinatorMessage_Ping:

@@ -24,6 +24,8 @@ type (
 		// AcceptPlaintext: a worker with a certificate lets workers without one connect. Filled
 		// in where the message is sent.
 		AcceptPlaintext bool
+		// Term in which the coordinator leads, where there are several; 0: there is one. Likewise.
+		Term uint64
 	}
 	// Refuse answers Hello: there is no session, and the stream ends.
 	Refuse struct{ Reason string }

@@ -1753,6 +1753,7 @@ type Welcome struct {
 	PingInterval    float64                `protobuf:"fixed64,1,opt,name=ping_interval,json=pingInterval,proto3" json:"ping_interval,omitempty"`         // seconds
 	Patience        float64                `protobuf:"fixed64,2,opt,name=patience,proto3" json:"patience,omitempty"`                                     // seconds of the coordinator's silence after which the worker looks for it elsewhere
 	Lease           float64                `protobuf:"fixed64,3,opt,name=lease,proto3" json:"lease,omitempty"`                                           // seconds for which the worker may apply steps after a heartbeat that was heard
+	Term            uint64                 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`                                              // in which the coordinator leads, where there are several; zero: there is one
 	AcceptPlaintext bool                   `protobuf:"varint,4,opt,name=accept_plaintext,json=acceptPlaintext,proto3" json:"accept_plaintext,omitempty"` // workers without a certificate are there, or may come: a worker with one lets them connect
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1805,6 +1806,13 @@ func (x *Welcome) GetPatience() float64 {
 func (x *Welcome) GetLease() float64 {
 	if x != nil {
 		return x.Lease
+	}
+	return 0
+}
+
+func (x *Welcome) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
 	}
 	return 0
 }
@@ -6163,11 +6171,12 @@ const file_wire_proto_rawDesc = "" +
 	"check_link\x18\r \x01(\v2\x16.ergoflow.v1.CheckLinkH\x00R\tcheckLink\x123\n" +
 	"\btransfer\x18\x0e \x01(\v2\x15.ergoflow.v1.TransferH\x00R\btransfer\x12'\n" +
 	"\x04dump\x18\x0f \x01(\v2\x11.ergoflow.v1.DumpH\x00R\x04dumpB\x06\n" +
-	"\x04body\"\x8b\x01\n" +
+	"\x04body\"\x9f\x01\n" +
 	"\aWelcome\x12#\n" +
 	"\rping_interval\x18\x01 \x01(\x01R\fpingInterval\x12\x1a\n" +
 	"\bpatience\x18\x02 \x01(\x01R\bpatience\x12\x14\n" +
-	"\x05lease\x18\x03 \x01(\x01R\x05lease\x12)\n" +
+	"\x05lease\x18\x03 \x01(\x01R\x05lease\x12\x12\n" +
+	"\x04term\x18\x05 \x01(\x04R\x04term\x12)\n" +
 	"\x10accept_plaintext\x18\x04 \x01(\bR\x0facceptPlaintext\" \n" +
 	"\x06Refuse\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1c\n" +

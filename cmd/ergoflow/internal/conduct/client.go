@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/leader"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/finitejson"
@@ -38,22 +39,23 @@ const answerWait = 10 * time.Second
 // again is back within seconds.
 const redial = time.Second
 
-// A Client talks to a coordinator's control service.
+// A Client talks to the control service of the coordinator that leads. It may begin at any.
 type Client struct {
-	Control wire.ControlClient
-	conn    *grpc.ClientConn
+	Control      wire.ControlClient
+	Coordinators wire.CoordinatorsClient
+	conn         *leader.Conn
 }
 
 // Dial prepares a client of a coordinator. The connection is made by the first call.
 func Dial(at Endpoint) (*Client, error) {
 	pauses := backoff.DefaultConfig
 	pauses.BaseDelay, pauses.MaxDelay = redial/10, redial
-	conn, err := secure.Client(at.Addr, secure.Dial(at.Credentials, trust.Coordinator),
+	conn, err := leader.Dial(at.Addr, secure.Dial(at.Credentials, trust.Coordinator),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: answerWait}))
 	if err != nil {
 		return nil, fmt.Errorf("%w %q: %w", ErrAddress, at.Addr, err)
 	}
-	return &Client{Control: wire.NewControlClient(conn), conn: conn}, nil
+	return &Client{Control: wire.NewControlClient(conn), Coordinators: wire.NewCoordinatorsClient(conn), conn: conn}, nil
 }
 
 // Close ends the connection.
