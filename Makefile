@@ -85,6 +85,12 @@ VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 bin/versitygw:
 	GOBIN=$(CURDIR)/bin GOFLAGS= $(GO) install $(VERSITYGW)
 
+FAILOVERS := 10
+
+.PHONY: many-e2e
+many-e2e: bin/versitygw ## run clusters without a shared disk, and with several coordinators that are killed (root, minutes); FAILOVERS=100
+	$(GO) test -count=1 -v -timeout $$(($(FAILOVERS) / 4 + 15))m -run '^Test(Failover|StoreNATS|StoreS3)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw -failovers $(FAILOVERS)
+
 .PHONY: stores
 stores: bin/versitygw ## test the stores of shards, with a real server of S3 and with hosts that share nothing (minutes)
 	$(GO) test -count=1 ./data/store/... -args -s3.server $(CURDIR)/bin/versitygw

@@ -92,38 +92,70 @@ func (c *copies) store(ctx context.Context, address string, info checkpoint.Info
 
 // gather fetches the newest checkpoint of each run that another coordinator has, and this one
 // has not. It tries until a majority has answered, so that it finds every one that spread has
-// returned for.
-func (c *copies) gather(ctx context.Context) error {
+// returned for. Then it spreads those of its own that no majority has: one that was stored while
+// its coordinator lost the leadership would otherwise be relied on, and lost with one disk. Copies
+// run by begin.
+func (c *copies) gather(ctx context.Context, begin func(func(context.Context))) error {
+	have := make(map[string]int)   // ID of a checkpoint → other members that have it
 	asked := make(map[string]bool) // IDs of members that have answered
 	return upkeep.Until(ctx, gatherPause, func() (final bool, err error) {
 		others, err := c.node.Others()
 		if err != nil || len(others) == 0 {
 			return false, err
 		}
-		answered := 0
 		for _, m := range others {
-			if !asked[m.ID] {
-				if failed := c.fetch(ctx, m.Address); failed != nil {
-					err = errors.Join(err, failed)
-					continue
-				}
-				asked[m.ID] = true
+			if asked[m.ID] || len(asked) >= majority(len(others)) {
+				continue
 			}
-			if answered++; answered == majority(len(others)) {
-				return false, nil
+			theirs, failed := c.fetch(ctx, m.Address)
+			if failed != nil {
+				err = errors.Join(err, failed)
+				continue
+			}
+			asked[m.ID] = true
+			for _, name := range theirs {
+				have[name.GetId()]++
 			}
 		}
-		return false, err
+		if len(asked) < majority(len(others)) {
+			return false, err
+		}
+		return false, c.spreadOwn(ctx, have, majority(len(others)), begin)
 	}, func(err error) {
 		c.log("waiting for a majority of coordinators to say which checkpoints they have", err)
 	})
 }
 
-// fetch fetches what another coordinator has and this one lacks.
-func (c *copies) fetch(ctx context.Context, address string) error {
+// spreadOwn spreads the newest checkpoints of runs that fewer than so many others have.
+func (c *copies) spreadOwn(ctx context.Context, have map[string]int, enough int, begin func(func(context.Context))) error {
+	newest, err := newestOfRuns(c.saved)
+	if err != nil {
+		return err
+	}
+	for _, name := range newest {
+		if have[name.GetId()] >= enough {
+			continue
+		}
+		info, data, err := c.saved.Read(name.GetId())
+		if errors.Is(err, checkpoint.ErrCorrupt) {
+			continue // nobody begins with it
+		}
+		if err == nil {
+			err = c.spread(ctx, info, data, begin)
+		}
+		if err != nil {
+			return err
+		}
+		have[name.GetId()] = enough
+	}
+	return nil
+}
+
+// fetch fetches what another coordinator has and this one lacks, and returns what that has.
+func (c *copies) fetch(ctx context.Context, address string) ([]*wire.CheckpointName, error) {
 	conn, err := c.dial(address)
 	if err != nil {
-		return fmt.Errorf("coordinator %s: %w", address, err)
+		return nil, fmt.Errorf("coordinator %s: %w", address, err)
 	}
 	defer conn.Close()
 	client := wire.NewCoordinatorsClient(conn)
@@ -131,22 +163,22 @@ func (c *copies) fetch(ctx context.Context, address string) error {
 	defer cancel()
 	reply, err := client.Checkpoints(asking, &wire.CheckpointsRequest{})
 	if err != nil {
-		return fmt.Errorf("coordinator %s: %w", address, err)
+		return nil, fmt.Errorf("coordinator %s: %w", address, err)
 	}
 	for _, theirs := range reply.GetCheckpoints() {
 		run, mark := theirs.GetRun(), ergoflow.Mark{Generation: ergoflow.Generation(theirs.GetGeneration()), Step: ergoflow.Step(theirs.GetStep())}
 		own, err := c.saved.Run(run)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(own) > 0 && own[0].Mark().Compare(mark) >= 0 {
 			continue
 		}
 		if err := c.read(ctx, client, theirs.GetId()); err != nil {
-			return fmt.Errorf("coordinator %s: fetch the checkpoint %.64q: %w", address, theirs.GetId(), err)
+			return nil, fmt.Errorf("coordinator %s: fetch the checkpoint %.64q: %w", address, theirs.GetId(), err)
 		}
 	}
-	return nil
+	return reply.GetCheckpoints(), nil
 }
 
 // read copies one checkpoint of another coordinator.
@@ -221,14 +253,21 @@ func (l *loop) spread(ctx context.Context, info checkpoint.Info, data []byte) er
 	if l.copies == nil {
 		return nil
 	}
-	var err error
-	begin := func(f func(context.Context)) {
-		if !l.do(func() { l.help(f) }) {
-			err = errEnding
-		}
+	return l.copies.spread(ctx, info, data, l.beside)
+}
+
+// gather brings the checkpoints of several coordinators together before the machine hears of any.
+func (l *loop) gather(ctx context.Context) {
+	if l.copies == nil || l.copies.gather(ctx, l.beside) == nil { // it fails with ctx alone
+		close(l.gathered)
 	}
-	if failed := l.copies.spread(ctx, info, data, begin); err == nil {
-		err = failed
+}
+
+// beside runs f as help does, for callers outside the loop.
+func (l *loop) beside(f func(context.Context)) {
+	if !l.do(func() { l.help(f) }) {
+		ended, end := context.WithCancel(context.Background())
+		end()
+		f(ended)
 	}
-	return err
 }

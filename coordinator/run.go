@@ -45,8 +45,8 @@ type coordinator struct {
 	security *security
 	node     *consensus.Node                // nil: there is one coordinator, which leads
 	term     atomic.Pointer[consensus.Term] // in which it leads; nil: it does not, or is the only one
-	control  office[*service]
-	joining  office[*joining]
+	control  *office[*service]
+	joining  *office[*joining]
 	page     atomic.Pointer[shownPage]
 	ready    sync.Once
 }
@@ -66,7 +66,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	closing := &closer{}
 	defer func() { err = errors.Join(err, closing.close()) }()
-	k := &coordinator{Config: c}
+	k := &coordinator{Config: c, control: newOffice[*service](), joining: newOffice[*joining]()}
 	if k.state, err = openState(c.Dir, closing); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (k *coordinator) serve(ctx context.Context) error {
 
 // refuse lists a refused caller.
 func (k *coordinator) refuse(from string, err error) {
-	if v, leads := k.control.now(); leads {
+	if v, leads, _ := k.control.now(); leads {
 		v.loop.do(func() { v.loop.refused.add(hostOnly(from), err.Error()) })
 		return
 	}
@@ -201,10 +201,8 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 	if term != nil {
 		group.Go(func() error { return l.keepTerm(looping) })
 		l.copies = &copies{node: k.node, saved: k.state.checkpoints, dial: k.dialMember, log: func(what string, err error) { l.log.Warn(what, "error", err) }}
-		group.Go(func() error { defer close(l.gathered); _ = l.copies.gather(looping); return nil }) // it ends early with looping alone
-	} else {
-		close(l.gathered)
 	}
+	group.Go(func() error { l.gather(looping); return nil })
 	defer k.control.open(&service{loop: l, planOf: k.PlanOf, planOfStart: k.PlanOfStart, security: k.security, join: addresses.Join})()
 	group.Go(func() error { return k.publishAddresses(addresses) })
 	group.Go(func() error {

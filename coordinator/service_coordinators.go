@@ -40,7 +40,8 @@ func (m *members) Introduce(context.Context, *wire.CoordinatorRequest) (*wire.Co
 	}
 	c, err := m.coordinator.node.Describe()
 	if err == nil {
-		c.Join = m.coordinator.addresses().Join
+		at := m.coordinator.addresses()
+		c.Control, c.Gossip, c.Join = at.Control, at.Gossip, at.Join
 	}
 	return c, err
 }
@@ -86,7 +87,8 @@ type Coordinators struct {
 	Members []Coordinator `json:"members"`
 }
 
-// Coordinator is one of several.
+// Coordinator is one of several. In a brief list, Applied, Version and Answers are those of the one
+// that answers alone.
 type Coordinator struct {
 	ID      string `json:"id"`
 	Address string `json:"address"`
@@ -101,7 +103,7 @@ type Coordinator struct {
 const listTimeout = time.Second
 
 // List implements wire.CoordinatorsServer.
-func (m *members) List(ctx context.Context, _ *wire.ListCoordinatorsRequest) (*wire.ListCoordinatorsReply, error) {
+func (m *members) List(ctx context.Context, r *wire.ListCoordinatorsRequest) (*wire.ListCoordinatorsReply, error) {
 	k := m.coordinator
 	if k.node == nil {
 		at := k.addresses().Control
@@ -121,6 +123,9 @@ func (m *members) List(ctx context.Context, _ *wire.ListCoordinatorsRequest) (*w
 			*c = Coordinator{ID: member.GetId(), Address: member.GetAddress(), Leads: member.GetAddress() == own.GetLeader()}
 			answer, err := own, error(nil)
 			if member.GetId() != own.GetId() {
+				if r.GetBrief() {
+					return
+				}
 				answer, err = k.node.Introduction(ctx, member.GetAddress())
 			}
 			if err != nil {
@@ -158,7 +163,8 @@ func (m *members) Change(ctx context.Context, r *wire.ChangeCoordinatorsRequest)
 	}
 	switch {
 	case errors.Is(err, consensus.ErrNotLeader):
-		return nil, m.coordinator.elsewhere()
+		leader, _ := m.coordinator.node.Leader()
+		return nil, wire.NotLeading(leader)
 	case errors.Is(err, consensus.ErrNoCoordinator):
 		return nil, status.Error(codes.NotFound, err.Error())
 	case err != nil:

@@ -15,9 +15,11 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/consensus"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
+	"github.com/ergoflow/ergoflow/internal/upkeep"
 )
 
 // patienceOfSeveral is the silence of a coordinator after which a worker looks for another, where
@@ -36,7 +38,7 @@ func (k *coordinator) openConsensus(closing *closer) error {
 	}
 	k.ledger.propose = k.propose
 	k.node, err = consensus.Open(consensus.Config{
-		Dir: k.Dir, Peers: k.Peers, Dial: k.dialMember, Log: k.Log, Version: ergoflow.Build(),
+		Dir: k.Dir, Peers: k.Peers, Dial: k.dialMember, Log: k.Log, Version: ergoflow.Build(), Election: k.election,
 		HasLedger: applied == 0 && len(entries) > 0,
 	}, k.ledger)
 	if err != nil {
@@ -64,13 +66,31 @@ func (k *coordinator) propose(list []change) error {
 	return term.Propose(entry)
 }
 
-// elsewhere is the answer to what the leader alone can do.
-func (k *coordinator) elsewhere() error {
+// electionPatience is how long a call waits until a coordinator leads. An election is faster.
+const electionPatience = 2 * time.Second
+
+// elsewhere answers what the leader alone can do, while this coordinator does not lead. Where none
+// leads it waits for the election, so that workers begin with the next leader at once.
+func (k *coordinator) elsewhere(ctx context.Context, opened <-chan struct{}) error {
 	if k.node == nil {
 		return status.Error(codes.Unavailable, "the coordinator starts, or ends")
 	}
-	leader, _ := k.node.Leader()
-	return wire.NotLeading(leader)
+	late := time.After(electionPatience)
+	for {
+		changed := k.node.Changed()
+		if leader, _ := k.node.Leader(); leader != "" && !k.node.Leads() {
+			return wire.NotLeading(leader)
+		}
+		select {
+		case <-opened:
+			return nil
+		case <-changed:
+		case <-late:
+			return wire.NotLeading("")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // takePart takes part in the consensus, and leads in its terms, until ctx ends.
@@ -83,6 +103,11 @@ func (k *coordinator) takePart(ctx context.Context) error {
 	defer end()
 	group, failed := errgroup.WithContext(context.Background())
 	group.Go(func() error { return k.node.Run(taking) })
+	group.Go(func() error {
+		others := &others{coordinator: k, silent: make(map[string]bool)}
+		upkeep.Every(taking, meetInterval, others.meet, upkeep.Log(k.Log, "meeting other coordinators in the gossip"))
+		return nil
+	})
 	group.Go(func() error {
 		defer end()
 		leading, stop := context.WithCancel(ctx)
@@ -173,6 +198,9 @@ func (l *loop) keepTerm(ctx context.Context) error {
 		l.do(func() {
 			for number, heartbeat := range heard {
 				if s := l.sessions[number]; s != nil {
+					if s.vouched == 0 && heartbeat > 0 { // the worker waits for its first lease
+						s.send(l.messages.ToWorker(message.Ping{Heard: heartbeat}))
+					}
 					s.vouched = heartbeat
 				}
 			}

@@ -41,7 +41,7 @@ func several(t *testing.T, n int) []*server {
 
 func startMember(t *testing.T, dir, store, address string, peers []string) *server {
 	t.Helper()
-	s := startWith(t, dir, func(c *Config) { c.Listen, c.Peers, c.Store = address, peers, store })
+	s := startWith(t, dir, func(c *Config) { c.Listen, c.Peers, c.Store, c.election = address, peers, store, 2*time.Second })
 	s.store = store
 	return s
 }

@@ -1,15 +1,15 @@
 package consensus
 
 import (
-	"context"
 	"io"
 	"log/slog"
 
 	"github.com/hashicorp/go-hclog"
 )
 
-// logger hands what raft says to a log. What raft warns of are elections and members that do not
-// answer; the coordinators tell of these themselves. So only its errors are warnings here.
+// logger hands what raft says to a log, for those who debug it. It says several times a second
+// that a member does not answer. What people need to know of elections and members, the
+// coordinators tell themselves.
 func logger(to *slog.Logger) hclog.Logger {
 	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Level: hclog.Info, Output: io.Discard})
 	l.RegisterSink(sink{to})
@@ -19,10 +19,6 @@ func logger(to *slog.Logger) hclog.Logger {
 type sink struct{ to *slog.Logger }
 
 // Accept implements hclog.SinkAdapter.
-func (s sink) Accept(_ string, level hclog.Level, message string, args ...any) {
-	at := slog.LevelDebug
-	if level >= hclog.Error {
-		at = slog.LevelWarn
-	}
-	s.to.Log(context.Background(), at, "consensus: "+message, args...)
+func (s sink) Accept(_ string, _ hclog.Level, message string, args ...any) {
+	s.to.Debug("consensus: "+message, args...)
 }

@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,6 @@ import (
 )
 
 const (
-	// electionTimeout is how long a member hears nothing of the leader before it asks for votes,
-	// at least: it waits up to twice as long, at random. A leader that reaches no majority for
-	// this long gives up.
 	electionTimeout = 500 * time.Millisecond
 	// linkTimeout bounds one exchange between two members.
 	linkTimeout = 2 * time.Second
@@ -41,6 +39,10 @@ type Config struct {
 	Peers []string // control addresses with which a cluster begins, this one's among them
 	Dial  func(address string) (*grpc.ClientConn, error)
 	Log   *slog.Logger
+	// Election is how long a member hears nothing of the leader before it asks for votes, at
+	// least: it waits up to twice as long, at random. A leader that reaches no majority for this
+	// long gives up. Default 500 ms.
+	Election time.Duration
 	// HasLedger says that the state is of a time when this coordinator was alone: the cluster
 	// begins with it.
 	HasLedger bool
@@ -63,7 +65,7 @@ type Node struct {
 	address string // by which the others know it; empty: it does not know yet
 	links   *links // nil: raft does not run
 	raft    *raft.Raft
-	leading chan struct{} // closed and replaced when it begins or ceases to lead
+	changed chan struct{} // closed and replaced when another leads, or none
 }
 
 // Open opens the member's log. The member takes part once Run does.
@@ -72,7 +74,7 @@ func Open(c Config, state State) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{config: c, log: l, state: state, failed: make(chan struct{}), leading: make(chan struct{})}
+	n := &Node{config: c, log: l, state: state, failed: make(chan struct{}), changed: make(chan struct{})}
 	if n.id, n.address, n.starts, err = l.identity(); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
@@ -90,15 +92,24 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	defer n.stop()
-	began := n.raft.LeaderCh()
+	elected := make(chan raft.Observation, observations)
+	observer := raft.NewObserver(elected, false, func(o *raft.Observation) bool {
+		switch o.Data.(type) {
+		case raft.LeaderObservation, raft.RaftState:
+			return true
+		}
+		return false
+	})
+	n.raft.RegisterObserver(observer)
+	defer n.raft.DeregisterObserver(observer)
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-began:
+		case <-elected:
 			n.mu.Lock()
-			close(n.leading)
-			n.leading = make(chan struct{})
+			close(n.changed)
+			n.changed = make(chan struct{})
 			n.mu.Unlock()
 		case <-ticker.C:
 			if n.raft.State() == raft.Shutdown {
@@ -112,8 +123,12 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 }
 
-// watchInterval is between two looks at what raft does not tell.
-const watchInterval = 200 * time.Millisecond
+const (
+	// watchInterval is between two looks at what raft does not tell.
+	watchInterval = 200 * time.Millisecond
+	// observations of raft wait until they are read; further ones are lost, which a look finds.
+	observations = 16
+)
 
 // start starts raft. The first member of a cluster has its configuration.
 func (n *Node) start(begin *raft.Configuration) error {
@@ -143,7 +158,8 @@ func (n *Node) start(begin *raft.Configuration) error {
 func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.id)
-	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = electionTimeout, electionTimeout, electionTimeout
+	silence := cmp.Or(n.config.Election, electionTimeout)
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = silence, silence, silence
 	c.TrailingLogs, c.SnapshotThreshold = keptEntries, keptEntries
 	c.Logger = logger(n.config.Log)
 	return c
@@ -194,6 +210,19 @@ func (n *Node) running() *raft.Raft {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.raft
+}
+
+// Changed returns a channel that is closed when another member leads, or none.
+func (n *Node) Changed() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changed
+}
+
+// Leads reports whether this member leads, as far as it knows.
+func (n *Node) Leads() bool {
+	r := n.running()
+	return r != nil && r.State() == raft.Leader
 }
 
 // Leader is the control address of the member that leads, and its term; empty: none is known.

@@ -22,9 +22,7 @@ const proposalTimeout = 5 * time.Second
 // AwaitTerm waits until this member leads, and its state has every entry of earlier leaders.
 func (n *Node) AwaitTerm(ctx context.Context) (*Term, error) {
 	for {
-		n.mu.Lock()
-		changed, r := n.leading, n.raft
-		n.mu.Unlock()
+		changed, r := n.Changed(), n.running()
 		if r != nil && r.State() == raft.Leader {
 			t := &Term{r, r.CurrentTerm()}
 			if r.Barrier(proposalTimeout).Error() == nil && t.counts() == nil {
@@ -33,7 +31,7 @@ func (n *Node) AwaitTerm(ctx context.Context) (*Term, error) {
 		}
 		select {
 		case <-changed:
-		case <-time.After(watchInterval): // raft keeps the newest change alone
+		case <-time.After(watchInterval): // raft may not have told
 		case <-n.failed:
 			return nil, n.failure
 		case <-ctx.Done():

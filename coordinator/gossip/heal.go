@@ -2,10 +2,23 @@ package gossip
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 )
+
+// Meet joins the gossip of members at addresses, of which this one may not know.
+func (g *Gossip) Meet(addresses []string) error {
+	if len(addresses) == 0 {
+		return nil
+	}
+	if _, err := g.list.Join(addresses); err != nil {
+		return fmt.Errorf("gossip: meet %s: %s", strings.Join(addresses, ", "), flat(err))
+	}
+	return nil
+}
 
 // healInterval is how often a member without a coordinator looks for one.
 const healInterval = time.Second

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,17 +29,18 @@ const maxHops = 3
 // Conn is a grpc.ClientConnInterface whose calls reach the coordinator that leads. Its methods may
 // be called concurrently.
 type Conn struct {
-	first string // the address that was given
-	dial  func(address string) (*grpc.ClientConn, error)
+	dial func(address string) (*grpc.ClientConn, error)
 
 	mu     sync.Mutex
-	target string
+	target string   // where the next call begins
+	known  []string // addresses of all coordinators, as far as one has said
+	told   bool     // whether one has said, since the last failure
 	conns  map[string]*grpc.ClientConn
 }
 
 // Dial prepares calls from the address of one coordinator. The first call connects.
 func Dial(address string, transport credentials.TransportCredentials, opts ...grpc.DialOption) (*Conn, error) {
-	c := &Conn{first: address, target: address, conns: make(map[string]*grpc.ClientConn),
+	c := &Conn{target: address, known: []string{address}, conns: make(map[string]*grpc.ClientConn),
 		dial: func(a string) (*grpc.ClientConn, error) { return secure.Client(a, transport, opts...) }}
 	_, err := c.at(address)
 	return c, err
@@ -66,10 +68,61 @@ func (c *Conn) turn(address string) {
 	c.target = address
 }
 
-func (c *Conn) present() string {
+// turnFrom has later calls begin at another coordinator than one that fails. It reports whether
+// one is known.
+func (c *Conn) turnFrom(address string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.target
+	if c.target == address { // otherwise another call has turned
+		c.told = false
+		c.target = c.known[(slices.Index(c.known, address)+1)%len(c.known)]
+	}
+	return c.target != address
+}
+
+// present is where the next call begins. The first time, and after a failure, it asks for the
+// addresses of all coordinators.
+func (c *Conn) present(ctx context.Context) string {
+	c.mu.Lock()
+	target, told := c.target, c.told
+	c.mu.Unlock()
+	if !told {
+		if leader, _ := c.ask(ctx, target); leader != "" {
+			c.turn(leader)
+			return leader
+		}
+	}
+	return target
+}
+
+// ask asks a coordinator who leads, and learns the addresses of all. Those of earlier versions do
+// not answer.
+func (c *Conn) ask(ctx context.Context, address string) (leader string, ok bool) {
+	conn, err := c.at(address)
+	if err != nil {
+		return "", false
+	}
+	reply, err := wire.NewCoordinatorsClient(conn).List(ctx, &wire.ListCoordinatorsRequest{Brief: true})
+	var said struct {
+		Leader  string                     `json:"leader"`
+		Members []struct{ Address string } `json:"members"`
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil || json.Unmarshal(reply.GetJson(), &said) != nil {
+		c.told = status.Code(err) == codes.Unimplemented
+		return "", false
+	}
+	c.told = len(said.Members) > 0
+	if len(said.Members) == 1 {
+		return address, true // whatever address it knows itself by
+	}
+	for _, m := range said.Members {
+		if !slices.Contains(c.known, m.Address) {
+			c.known = append(c.known, m.Address)
+		}
+	}
+	return said.Leader, true
 }
 
 // Close ends the connections.
@@ -84,10 +137,10 @@ func (c *Conn) Close() error {
 }
 
 // Invoke implements grpc.ClientConnInterface. While no coordinator leads it asks again until ctx
-// ends. A call whose outcome is unknown it does not repeat.
+// ends. A call whose outcome is unknown it repeats only if that changes nothing.
 func (c *Conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	for hops := 0; ; hops++ {
-		target := c.present()
+		target := c.present(ctx)
 		conn, err := c.at(target)
 		if err != nil {
 			return err
@@ -99,11 +152,7 @@ func (c *Conn) Invoke(ctx context.Context, method string, args, reply any, opts 
 			c.turn(named)
 		case notLeading:
 			hops = maxHops
-		case target != c.first && status.Code(err) == codes.Unavailable && ctx.Err() == nil:
-			c.turn(c.first) // which knows who leads now
-			if !reads[method] {
-				return err
-			}
+		case status.Code(err) == codes.Unavailable && ctx.Err() == nil && c.turnFrom(target) && reads[method]:
 		default:
 			return err
 		}
@@ -125,47 +174,35 @@ var reads = map[string]bool{
 	wire.Control_Tokens_FullMethodName: true, wire.Control_Authorities_FullMethodName: true,
 }
 
-// NewStream implements grpc.ClientConnInterface. It first asks who leads.
+// NewStream implements grpc.ClientConnInterface. It first asks who leads, since a stream cannot
+// turn.
 func (c *Conn) NewStream(ctx context.Context, d *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if leader := c.find(ctx); leader != "" {
-		c.turn(leader)
-	}
-	conn, err := c.at(c.present())
+	conn, err := c.at(c.find(ctx))
 	if err != nil {
 		return nil, err
 	}
 	return conn.NewStream(ctx, d, method, opts...)
 }
 
-// find asks the coordinators that are known who leads; empty: they do not say, as those of earlier
-// versions.
+// find is the address of the coordinator that leads. Where none says so, it is the last that was
+// asked.
 func (c *Conn) find(ctx context.Context) string {
 	for {
-		answered := false
-		for _, address := range []string{c.present(), c.first} {
-			conn, err := c.at(address)
-			if err != nil {
-				continue
-			}
-			reply, err := wire.NewCoordinatorsClient(conn).List(ctx, &wire.ListCoordinatorsRequest{})
-			var said struct {
-				Leader string `json:"leader"`
-			}
-			if err != nil || json.Unmarshal(reply.GetJson(), &said) != nil {
-				continue
-			}
-			if said.Leader != "" {
-				return said.Leader
-			}
-			answered = true
-		}
-		if !answered {
-			return ""
+		c.mu.Lock()
+		target := c.target
+		c.mu.Unlock()
+		leader, answered := c.ask(ctx, target)
+		switch {
+		case leader != "":
+			c.turn(leader)
+			return leader
+		case !answered && !c.turnFrom(target):
+			return target
 		}
 		select {
 		case <-time.After(electionPause):
 		case <-ctx.Done():
-			return ""
+			return target
 		}
 	}
 }

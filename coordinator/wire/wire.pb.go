@@ -5515,6 +5515,8 @@ type Coordinator struct {
 	Leader        string                 `protobuf:"bytes,8,opt,name=leader,proto3" json:"leader,omitempty"`                         // control address; empty: it knows none
 	Term          uint64                 `protobuf:"varint,9,opt,name=term,proto3" json:"term,omitempty"`
 	Applied       uint64                 `protobuf:"varint,10,opt,name=applied,proto3" json:"applied,omitempty"` // index of the last entry in its ledger
+	Control       string                 `protobuf:"bytes,13,opt,name=control,proto3" json:"control,omitempty"`  // address of its control service, as it advertises it
+	Gossip        string                 `protobuf:"bytes,12,opt,name=gossip,proto3" json:"gossip,omitempty"`    // address of its gossip
 	Join          string                 `protobuf:"bytes,11,opt,name=join,proto3" json:"join,omitempty"`        // address of its Join service; empty in plain text
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5618,6 +5620,20 @@ func (x *Coordinator) GetApplied() uint64 {
 		return x.Applied
 	}
 	return 0
+}
+
+func (x *Coordinator) GetControl() string {
+	if x != nil {
+		return x.Control
+	}
+	return ""
+}
+
+func (x *Coordinator) GetGossip() string {
+	if x != nil {
+		return x.Gossip
+	}
+	return ""
 }
 
 func (x *Coordinator) GetJoin() string {
@@ -5883,6 +5899,7 @@ func (x *ReadCheckpointRequest) GetId() string {
 
 type ListCoordinatorsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Brief         bool                   `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"` // answer without asking the others
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5915,6 +5932,13 @@ func (x *ListCoordinatorsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListCoordinatorsRequest.ProtoReflect.Descriptor instead.
 func (*ListCoordinatorsRequest) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{91}
+}
+
+func (x *ListCoordinatorsRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 type ListCoordinatorsReply struct {
@@ -6431,7 +6455,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
 	"\x0fSaveFlightReply\"\x10\n" +
 	"\x0eFlightsRequest\"\x14\n" +
-	"\x12CoordinatorRequest\"\xb0\x02\n" +
+	"\x12CoordinatorRequest\"\xe2\x02\n" +
 	"\vCoordinator\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
@@ -6444,7 +6468,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x06leader\x18\b \x01(\tR\x06leader\x12\x12\n" +
 	"\x04term\x18\t \x01(\x04R\x04term\x12\x18\n" +
 	"\aapplied\x18\n" +
-	" \x01(\x04R\aapplied\x12\x12\n" +
+	" \x01(\x04R\aapplied\x12\x18\n" +
+	"\acontrol\x18\r \x01(\tR\acontrol\x12\x16\n" +
+	"\x06gossip\x18\f \x01(\tR\x06gossip\x12\x12\n" +
 	"\x04join\x18\v \x01(\tR\x04join\"U\n" +
 	"\x11CoordinatorMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -6461,8 +6487,9 @@ const file_wire_proto_rawDesc = "" +
 	"generation\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x03R\x04step\"'\n" +
 	"\x15ReadCheckpointRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x19\n" +
-	"\x17ListCoordinatorsRequest\"+\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"/\n" +
+	"\x17ListCoordinatorsRequest\x12\x14\n" +
+	"\x05brief\x18\x01 \x01(\bR\x05brief\"+\n" +
 	"\x15ListCoordinatorsReply\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\"E\n" +
 	"\x19ChangeCoordinatorsRequest\x12\x10\n" +

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/leader"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+var failovers = flag.Int("failovers", 0, "how often TestFailover kills the coordinator that leads; 0 skips it")
+
+// TestFailover kills the coordinator that leads, again and again, under a reproducible training.
+// No step is lost, and the parameters have the bits of an undisturbed run.
+func TestFailover(t *testing.T) {
+	if *failovers == 0 {
+		t.Skip("several coordinators on hosts take a minute or more, and root: `make many-e2e` runs them")
+	}
+	hosts.Isolated(t, failover)
+}
+
+func failover(t *testing.T) {
+	kills := *failovers
+	e := tiny(t, 150*(kills+1), true)
+	network := hosts.New(t)
+	want := final(t, undisturbed(t, network.Host("alone"), e))
+
+	c := startSeveral(t, network, 3, 2)
+	c.submit(e)
+	st := c.until("two workers train", training(2, 20))
+	var pauses []time.Duration
+	for kill := range kills {
+		lead := c.leading()
+		lead.kill()
+		killed := time.Now()
+		after := c.until("another coordinator has them train", func(now coordinator.Status) bool {
+			return now.State == "training" && now.Generation > st.Generation && now.Step > st.Step
+		})
+		pauses = append(pauses, time.Since(killed))
+		t.Logf("kill %d: %v until the next step; step %d before, %d after", kill+1, pauses[kill].Round(time.Millisecond), st.Step, after.Step)
+		lead.start(t)
+		c.agree()
+		next := c.until("two workers train", training(2, int(after.Step)+1))
+		if next.Step < after.Step {
+			t.Errorf("step %d after step %d", next.Step, after.Step)
+		}
+		st = next
+	}
+	slices.Sort(pauses)
+	t.Logf("next step after %d kills: median %v, longest %v", kills, pauses[len(pauses)/2].Round(time.Millisecond), pauses[len(pauses)-1].Round(time.Millisecond))
+	c.until("the end", done)
+	lead := c.leading()
+	c.end()
+	equalBits(t, "after failovers", final(t, directoryOf(lead)), want)
+}
+
+// startSeveral starts coordinators, each on a host and in a directory of its own, and workers.
+func startSeveral(t *testing.T, network *hosts.Network, coordinators, workers int) *severalCluster {
+	t.Helper()
+	var on []*hosts.Host
+	var peers []string
+	for i := range coordinators {
+		h := network.Host(fmt.Sprint("coordinator", i))
+		on, peers = append(on, h), append(peers, h.Address+":7070")
+	}
+	common := t.TempDir()
+	store := filepath.Join(common, "shards")
+	c := &severalCluster{hostCluster: newHosts(t, on[:1], filepath.Join(common, "0"), store, "--insecure", "--peers", strings.Join(peers, ","))}
+	c.coordinators = append(c.coordinators, c.coordinator)
+	for i, h := range on[1:] {
+		other := *c.coordinator
+		other.name, other.host, other.log = h.Name, h, filepath.Join(filepath.Dir(c.program), h.Name+".log")
+		other.command = slices.Clone(c.coordinator.command)
+		for k, word := range other.command {
+			other.command[k] = strings.Replace(word, on[0].Address+":", h.Address+":", 1)
+			if word == filepath.Join(common, "0") {
+				other.command[k] = filepath.Join(common, strconv.Itoa(i+1))
+			}
+			if word == strings.Join(peers, ",") {
+				other.command[k] = word
+			}
+		}
+		c.coordinators = append(c.coordinators, &other)
+	}
+	t.Cleanup(func() {
+		for _, d := range c.coordinators {
+			if d.cmd != nil && d.alive() {
+				d.kill()
+			}
+		}
+	})
+	for _, d := range c.coordinators {
+		d.start(t)
+	}
+	conn, err := leader.Dial(peers[0], insecure.NewCredentials())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	c.control, c.members = wire.NewControlClient(conn), wire.NewCoordinatorsClient(conn)
+	c.until("a coordinator leads", func(coordinator.Status) bool { return true })
+	for i := range workers {
+		h := network.Host(fmt.Sprint("worker", i))
+		h.Limit("10mbit") // so that a step takes long enough to be disturbed
+		c.add(h, h.Address)
+	}
+	return c
+}
+
+// severalCluster is a cluster with several coordinators.
+type severalCluster struct {
+	*hostCluster
+	coordinators []*daemon
+	members      wire.CoordinatorsClient
+}
+
+// directoryOf is the directory of a coordinator.
+func directoryOf(d *daemon) string { return d.command[slices.Index(d.command, "--dir")+1] }
+
+// list asks a coordinator for all.
+func (c *severalCluster) list() (list coordinator.Coordinators) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
+	defer cancel()
+	reply, err := c.members.List(ctx, &wire.ListCoordinatorsRequest{})
+	if err == nil {
+		err = json.Unmarshal(reply.GetJson(), &list)
+	}
+	if err != nil {
+		c.t.Logf("the coordinators are not listed: %v", err)
+	}
+	return list
+}
+
+// leading is the coordinator that leads.
+func (c *severalCluster) leading() *daemon {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) { // another process is asked
+		list := c.list()
+		for _, d := range c.coordinators {
+			if list.Leader == d.host.Address+":7070" && d.alive() {
+				return d
+			}
+		}
+	}
+	c.t.Fatalf("no coordinator leads\n%s", c.logs())
+	panic("unreachable")
+}
+
+// agree waits until all coordinators have the same entries.
+func (c *severalCluster) agree() {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) { // another process is asked
+		list := c.list()
+		same := len(list.Members) == len(c.coordinators)
+		for _, m := range list.Members {
+			same = same && m.Answers && m.Applied == list.Applied
+		}
+		if same {
+			return
+		}
+	}
+	c.t.Fatalf("the coordinators do not agree: %+v\n%s", c.list(), c.logs())
+}
+
+// end lets all daemons leave in order.
+func (c *severalCluster) end() {
+	c.t.Helper()
+	for _, w := range c.workers {
+		w.signal(syscall.SIGTERM)
+		<-w.ended
+	}
+	for _, d := range c.coordinators {
+		d.signal(syscall.SIGTERM)
+	}
+	for _, d := range c.coordinators {
+		<-d.ended
+	}
+}
+
+// logs are the ends of the daemons' logs.
+func (c *severalCluster) logs() string {
+	var all strings.Builder
+	for _, d := range append(slices.Clone(c.coordinators), c.workers...) {
+		fmt.Fprintf(&all, "-- %s\n%s\n", d.name, strings.Join(tailLines(d.log, 4000), "\n"))
+	}
+	return all.String()
+}
