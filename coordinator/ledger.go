@@ -34,6 +34,7 @@ var (
 	keyNext           = []byte("next")
 	bucketRuns        = []byte("runs")
 	bucketSchedules   = []byte("schedules")
+	bucketStarts      = []byte("starts") // ID of a coordinator → how often its process has begun
 	bucketConsensus   = []byte("consensus")
 	keyApplied        = []byte("applied") // 8 bytes, big endian
 	keyTokens         = []byte("tokens")  // without their secrets
@@ -149,7 +150,7 @@ func verifyEntries(tx *bbolt.Tx) error {
 	err := boltfile.Check(tx)
 	return errors.Join(err, tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 		switch {
-		case bytes.Equal(name, bucketRuns), bytes.Equal(name, bucketSchedules), bytes.Equal(name, bucketConsensus):
+		case bytes.Equal(name, bucketRuns), bytes.Equal(name, bucketSchedules), bytes.Equal(name, bucketStarts), bytes.Equal(name, bucketConsensus):
 			return nil // verifyValues reads all of them
 		case !bytes.Equal(name, bucketCoordinator):
 			return fmt.Errorf("it has the unknown bucket %.40q", name)
@@ -177,6 +178,9 @@ func (l *ledger) verifyValues() error {
 		}
 	}
 	if _, err := l.Applied(); err != nil {
+		return err
+	}
+	if err := l.eachStart(func(string, uint64) {}); err != nil {
 		return err
 	}
 	queued, err := l.loadQueue()

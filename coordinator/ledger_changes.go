@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 )
 
@@ -125,6 +126,33 @@ func (l *ledger) Apply(index uint64, entry []byte) error {
 
 func appliedAt(index uint64) change {
 	return change{bucketConsensus, keyApplied, binary.BigEndian.AppendUint64(nil, index)}
+}
+
+// eachStart calls f for the number of starts of each coordinator.
+func (l *ledger) eachStart(f func(id string, starts uint64)) error {
+	err := boltfile.Guard(func() error {
+		return l.db.View(func(tx *bbolt.Tx) error {
+			return each(tx.Bucket(bucketStarts), func(id []byte, starts uint64) error {
+				f(string(id), starts)
+				return nil
+			})
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), err)
+	}
+	return nil
+}
+
+// addStarts adds to members the numbers of starts that the ledger has.
+func (l *ledger) addStarts(members []*wire.CoordinatorMember) error {
+	return l.eachStart(func(id string, starts uint64) {
+		for _, m := range members {
+			if m.GetId() == id {
+				m.Starts = starts
+			}
+		}
+	})
 }
 
 // copied is a snapshot of the ledger.

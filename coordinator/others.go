@@ -2,7 +2,11 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/consensus"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
 
 // meetInterval is between two looks at the other coordinators.
@@ -30,6 +34,11 @@ func (o *others) meet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, meetInterval)
 	defer cancel()
 	var at []string
+	own, err := k.node.Describe()
+	if err != nil {
+		return err
+	}
+	seen := []*wire.Coordinator{own}
 	for _, m := range members {
 		who, err := k.node.Introduction(ctx, m.Address)
 		switch silent := err != nil; {
@@ -39,9 +48,46 @@ func (o *others) meet(ctx context.Context) error {
 			k.Log.Info("a coordinator answers again", "address", m.Address)
 		}
 		o.silent[m.Address] = err != nil
-		if err == nil && !known[who.GetControl()] {
+		if err != nil {
+			continue
+		}
+		seen = append(seen, who)
+		if !known[who.GetControl()] {
 			at = append(at, who.GetGossip())
 		}
 	}
-	return k.members.Meet(at)
+	return errors.Join(k.members.Meet(at), k.noteStarts(seen))
+}
+
+// noteStarts has the ledger say how often the processes of coordinators have begun. A directory
+// that knows of fewer starts is an old copy, whose votes and entries are lost: the others tell it
+// so before it takes part.
+func (k *coordinator) noteStarts(seen []*wire.Coordinator) error {
+	if k.term.Load() == nil {
+		return nil // the leader does it
+	}
+	noted := make([]*wire.CoordinatorMember, len(seen))
+	for i, c := range seen {
+		noted[i] = &wire.CoordinatorMember{Id: c.GetId()}
+	}
+	if err := k.ledger.addStarts(noted); err != nil {
+		return err
+	}
+	var list []change
+	for i, c := range seen {
+		if c.GetStarts() > noted[i].GetStarts() {
+			one, err := set(bucketStarts, []byte(c.GetId()), c.GetStarts())
+			if err != nil {
+				return err
+			}
+			list = append(list, one)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if err := k.ledger.change(list); err != nil && !errors.Is(err, consensus.ErrDeposed) {
+		return err
+	}
+	return nil
 }

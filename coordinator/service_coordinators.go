@@ -42,6 +42,7 @@ func (m *members) Introduce(context.Context, *wire.CoordinatorRequest) (*wire.Co
 	if err == nil {
 		at := m.coordinator.addresses()
 		c.Control, c.Gossip, c.Join = at.Control, at.Gossip, at.Join
+		err = m.coordinator.ledger.addStarts(c.GetMembers())
 	}
 	return c, err
 }

@@ -2,7 +2,10 @@ package coordinator
 
 import (
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/consensus"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
 
@@ -219,5 +223,113 @@ func TestCheckpointsAreCopied(t *testing.T) {
 	}
 	if have < 2 {
 		t.Errorf("%d of 3 coordinators have a checkpoint", have)
+	}
+}
+
+// An old copy of a directory takes no part: what it has promised since is lost.
+func TestOldCopyOfACoordinator(t *testing.T) {
+	t.Parallel()
+	list := several(t, 3)
+	lead := leading(t, list...)
+	var follower *server
+	for _, s := range list {
+		if s != lead {
+			follower = s
+		}
+	}
+	peers := []string{list[0].Control, list[1].Control, list[2].Control}
+	noted := func() uint64 {
+		reply, err := wire.NewCoordinatorsClient(lead.conn).Introduce(t.Context(), &wire.CoordinatorRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range reply.GetMembers() {
+			if m.GetAddress() == follower.Control {
+				return m.GetStarts()
+			}
+		}
+		return 0
+	}
+	until(t, "its first start is in the ledger", func() bool { return noted() == 1 })
+	follower.close()
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(follower.dir)); err != nil {
+		t.Fatal(err)
+	}
+	again := startMember(t, follower.dir, follower.store, follower.Control, peers)
+	until(t, "its second start is in the ledger", func() bool { return noted() == 2 })
+	again.close()
+	err := Run(t.Context(), Config{Dir: copied, Listen: follower.Control, Peers: peers, Store: follower.store, Log: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, consensus.ErrOldCopy) {
+		t.Errorf("an old copy: %v", err)
+	}
+}
+
+// A lost disk is no disk: the coordinator is removed, and added again with an empty directory.
+func TestLostDiskOfACoordinator(t *testing.T) {
+	t.Parallel()
+	list := several(t, 3)
+	lead := leading(t, list...)
+	lead.submit(plan, wire.Stage_STAGE_TRAIN)
+	var lost *server
+	for _, s := range list {
+		if s != lead {
+			lost = s
+		}
+	}
+	peers := []string{list[0].Control, list[1].Control, list[2].Control}
+	lost.close()
+	err := Run(t.Context(), Config{Dir: t.TempDir(), Listen: lost.Control, Peers: peers, Store: lost.store, Log: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, consensus.ErrReplaced) {
+		t.Errorf("with an empty directory: %v", err)
+	}
+	change := func(r *wire.ChangeCoordinatorsRequest) error {
+		_, err := wire.NewCoordinatorsClient(lead.conn).Change(t.Context(), r)
+		return err
+	}
+	if err := change(&wire.ChangeCoordinatorsRequest{Remove: lost.Control}); err != nil {
+		t.Fatal(err)
+	}
+	again := startMember(t, t.TempDir(), lost.store, lost.Control, peers)
+	until(t, "it is added", func() bool { return change(&wire.ChangeCoordinatorsRequest{Add: lost.Control}) == nil })
+	until(t, "it has the ledger", func() bool {
+		c := again.coordinators()
+		return len(c.Members) == 3 && c.Leader == lead.Control && c.Applied > 0 && c.Applied == lead.coordinators().Applied
+	})
+}
+
+// Where the majority is lost for ever, one goes on alone, and says what it has.
+func TestRecover(t *testing.T) {
+	t.Parallel()
+	list := several(t, 3)
+	lead := leading(t, list...)
+	lead.submit(plan, wire.Stage_STAGE_TRAIN)
+	log := slog.New(slog.DiscardHandler)
+	var others []string
+	var rest []*server
+	for _, s := range list {
+		if s != lead {
+			others, rest = append(others, s.Control), append(rest, s)
+		}
+	}
+	rest[0].close()
+	until(t, "one has the run", func() bool { return lead.coordinators().Applied > 0 })
+	lead.close()
+	if _, err := Recover(t.Context(), lead.dir, others, log); !errors.Is(err, consensus.ErrNotLost) {
+		t.Errorf("while another answers: %v", err)
+	}
+	rest[1].close()
+	if _, err := Recover(t.Context(), lead.dir, others[:1], log); !errors.Is(err, consensus.ErrNotLost) {
+		t.Errorf("with one name of two: %v", err)
+	}
+	if applied, err := Recover(t.Context(), lead.dir, others, log); err != nil || applied == 0 {
+		t.Fatalf("%d entries, %v", applied, err)
+	}
+	alone := startMember(t, lead.dir, lead.store, lead.Control, []string{lead.Control})
+	if st := leading(t, alone).status(); len(st.Runs) != 1 || len(alone.coordinators().Members) != 1 {
+		t.Errorf("it says %+v", st.Runs)
+	}
+	if _, err := Recover(t.Context(), t.TempDir(), others, log); !errors.Is(err, consensus.ErrNoCluster) {
+		t.Errorf("a directory of no cluster: %v", err)
 	}
 }

@@ -105,7 +105,7 @@ func (m *member) start(peers ...string) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.Node, err = Open(Config{Dir: m.dir, Peers: peers, Dial: dial, Log: slog.New(slog.DiscardHandler)}, m.state)
+	m.Node, err = Open(Config{Dir: m.dir, Peers: peers, Dial: dial, Election: time.Second, Log: slog.New(slog.DiscardHandler)}, m.state)
 	if err != nil {
 		m.t.Fatal(err)
 	}

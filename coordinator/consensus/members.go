@@ -54,7 +54,7 @@ func (n *Node) Others() ([]Member, error) {
 
 // Describe is what this coordinator says of itself to others.
 func (n *Node) Describe() (*wire.Coordinator, error) {
-	c := &wire.Coordinator{Id: n.id, Version: n.config.Version, Peers: n.config.Peers, HasLedger: n.config.HasLedger}
+	c := &wire.Coordinator{Id: n.id, Starts: n.starts, Version: n.config.Version, Peers: n.config.Peers, HasLedger: n.config.HasLedger}
 	n.mu.Lock()
 	c.Address, c.Begun = n.address, n.raft != nil
 	n.mu.Unlock()

@@ -5506,6 +5506,7 @@ func (*CoordinatorRequest) Descriptor() ([]byte, []int) {
 type Coordinator struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`           // of its directory
+	Starts        uint64                 `protobuf:"varint,14,opt,name=starts,proto3" json:"starts,omitempty"` // how often a process has begun on that directory
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // of its control service
 	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	Begun         bool                   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`                          // it has taken part in the consensus
@@ -5557,6 +5558,13 @@ func (x *Coordinator) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *Coordinator) GetStarts() uint64 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
 }
 
 func (x *Coordinator) GetAddress() string {
@@ -6455,9 +6463,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
 	"\x0fSaveFlightReply\"\x10\n" +
 	"\x0eFlightsRequest\"\x14\n" +
-	"\x12CoordinatorRequest\"\xe2\x02\n" +
+	"\x12CoordinatorRequest\"\xfa\x02\n" +
 	"\vCoordinator\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06starts\x18\x0e \x01(\x04R\x06starts\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x14\n" +
 	"\x05begun\x18\x04 \x01(\bR\x05begun\x12\x1d\n" +
