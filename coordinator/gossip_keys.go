@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -114,6 +115,32 @@ func (g *gossipKeys) change(step func(*keys.Rotation) (changed bool, err error))
 		return nil
 	}
 	return g.set(g.rotation.Set().Keys)
+}
+
+// encoded is the rotation, for other coordinators.
+func (g *gossipKeys) encoded() ([]byte, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.rotation.Encode()
+}
+
+// adopt takes over the rotation of the coordinator that leads.
+func (g *gossipKeys) adopt(encoded []byte) error {
+	if len(encoded) > maxGossipFile {
+		return fmt.Errorf("%w: %d bytes of gossip keys", keys.ErrKey, len(encoded))
+	}
+	theirs, err := keys.Decode(encoded)
+	if err != nil {
+		return err
+	}
+	return g.change(func(r *keys.Rotation) (bool, error) {
+		own, err := r.Encode()
+		if err != nil || bytes.Equal(own, encoded) {
+			return false, err
+		}
+		*r = *theirs
+		return true, nil
+	})
 }
 
 // confirm notes that a worker has the keys of a version.

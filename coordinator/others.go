@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator/consensus"
@@ -18,27 +19,22 @@ type others struct {
 	silent      map[string]bool // addresses that do not answer, as the log says
 }
 
-// meet asks the others who they are. It says in the log who does not answer, and joins the gossip
-// of those that this one's does not have: coordinators begin without each other's, and one that
-// is started again knows nobody.
+// meet asks the others who they are. It says in the log who does not answer. A follower takes over
+// the gossip's keys of the one that leads, and joins that one's gossip if it does not have it:
+// coordinators begin without each other's, and one that is started again knows nobody.
 func (o *others) meet(ctx context.Context) error {
 	k := o.coordinator
 	members, err := k.node.Others()
 	if err != nil {
 		return err
 	}
-	known := make(map[string]bool)
-	for _, m := range k.members.Members() {
-		known[m.Meta.ControlAddress] = true
-	}
-	ctx, cancel := context.WithTimeout(ctx, meetInterval)
-	defer cancel()
-	var at []string
 	own, err := k.node.Describe()
 	if err != nil {
 		return err
 	}
 	seen := []*wire.Coordinator{own}
+	ctx, cancel := context.WithTimeout(ctx, meetInterval)
+	defer cancel()
 	for _, m := range members {
 		who, err := k.node.Introduction(ctx, m.Address)
 		switch silent := err != nil; {
@@ -52,11 +48,28 @@ func (o *others) meet(ctx context.Context) error {
 			continue
 		}
 		seen = append(seen, who)
-		if !known[who.GetControl()] {
-			at = append(at, who.GetGossip())
+		if m.Address == own.GetLeader() && k.term.Load() == nil {
+			if err := k.follow(who); err != nil {
+				return err
+			}
 		}
 	}
-	return errors.Join(k.members.Meet(at), k.noteStarts(seen))
+	return k.noteStarts(seen)
+}
+
+// follow gossips as the coordinator that leads does, and with it.
+func (k *coordinator) follow(leader *wire.Coordinator) error {
+	if k.security != nil && len(leader.GetRotation()) > 0 {
+		if err := k.security.keys.adopt(leader.GetRotation()); err != nil {
+			return fmt.Errorf("gossip keys of %s: %w", leader.GetAddress(), err)
+		}
+	}
+	for _, m := range k.members.Members() {
+		if m.Meta.ControlAddress == leader.GetControl() {
+			return nil
+		}
+	}
+	return k.members.Meet(leader.GetGossip())
 }
 
 // noteStarts has the ledger say how often the processes of coordinators have begun. A directory

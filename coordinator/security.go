@@ -60,6 +60,8 @@ var (
 	ErrElsewhere = errors.New("this coordinator signs no certificates: its authority is elsewhere")
 	// ErrNotCoordinator: the credentials in the coordinator's directory are somebody else's.
 	ErrNotCoordinator = errors.New("the credentials are not those of a coordinator")
+	// ErrOneAuthority: several coordinators would each make an authority, and trust nobody else's.
+	ErrOneAuthority = errors.New("several coordinators need one authority")
 	// ErrNoRevocations: credentials of an authority elsewhere come without its list.
 	ErrNoRevocations = errors.New("nothing says which certificates are revoked")
 )
@@ -85,6 +87,8 @@ func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 			return nil, fmt.Errorf("the coordinator's credentials: %w", err)
 		case c.isLocal() && !s.plain:
 			return nil, nil
+		case len(c.Peers) > 0:
+			return nil, fmt.Errorf("%w: %s and %s are missing", ErrOneAuthority, path, signed)
 		}
 		s.authority, err = trust.CreateAuthority(ctx, path, clusterName, time.Now())
 	}

@@ -44,6 +44,9 @@ func (m *members) Introduce(context.Context, *wire.CoordinatorRequest) (*wire.Co
 		c.Control, c.Gossip, c.Join = at.Control, at.Gossip, at.Join
 		err = m.coordinator.ledger.addStarts(c.GetMembers())
 	}
+	if s := m.coordinator.security; err == nil && s != nil && m.coordinator.term.Load() != nil {
+		c.Rotation, err = s.keys.encoded()
+	}
 	return c, err
 }
 

@@ -1,12 +1,14 @@
 package coordinator
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +17,10 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/consensus"
+	"github.com/ergoflow/ergoflow/coordinator/leader"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
 // freeAddress is one that nobody listens on.
@@ -331,5 +336,84 @@ func TestRecover(t *testing.T) {
 	}
 	if _, err := Recover(t.Context(), t.TempDir(), others, log); !errors.Is(err, consensus.ErrNoCluster) {
 		t.Errorf("a directory of no cluster: %v", err)
+	}
+}
+
+// Secured coordinators have one authority. They gossip with the key of the one that leads, trust
+// one another, and tokens that one has made count at the next.
+func TestSecuredCoordinators(t *testing.T) {
+	t.Parallel()
+	first := t.TempDir()
+	if _, err := trust.CreateAuthority(t.Context(), filepath.Join(first, authorityDir), clusterName, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	dirs, peers := []string{first, t.TempDir(), t.TempDir()}, []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	store := filepath.Join(t.TempDir(), "shards")
+	var list []*server
+	for i, dir := range dirs {
+		if i > 0 {
+			if err := os.CopyFS(filepath.Join(dir, authorityDir), os.DirFS(filepath.Join(first, authorityDir))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list = append(list, startMember(t, dir, store, peers[i], peers))
+	}
+	clients := make([]wire.ControlClient, len(list))
+	for i, s := range list {
+		operator, err := trust.OpenCredentials(OperatorDir(s.dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := leader.Dial(s.Control, secure.Dial(operator, trust.Coordinator))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		clients[i] = wire.NewControlClient(conn)
+	}
+	tokens := func(i int) string {
+		reply, err := clients[i].Tokens(t.Context(), &wire.TokensRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(reply.GetJson())
+	}
+	until(t, "the first token", func() bool { return tokens(0) != "[]" })
+	had := tokens(0)
+	until(t, "all gossip with one key", func() bool {
+		one, err := os.ReadFile(filepath.Join(dirs[0], gossipFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range dirs[1:] {
+			if other, err := os.ReadFile(filepath.Join(dir, gossipFile)); err != nil || !bytes.Equal(one, other) {
+				return false
+			}
+		}
+		return true
+	})
+	for _, s := range list {
+		if st, err := clients[0].Status(t.Context(), &wire.StatusRequest{}); err != nil {
+			t.Fatal(err)
+		} else if strings.Contains(string(st.GetJson()), s.Gossip) { // it leads
+			s.conn.Close()
+			s.conn = nil
+			s.stop()
+			if err := <-s.ended; err != nil {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	if now := tokens(1); now != had {
+		t.Errorf("tokens %s, then %s", had, now)
+	}
+}
+
+// Each of several coordinators would make an authority of its own.
+func TestCoordinatorsWithoutOneAuthority(t *testing.T) {
+	err := Run(t.Context(), Config{Dir: t.TempDir(), Listen: "0.0.0.0:0", Peers: []string{"192.0.2.1:1", "192.0.2.2:1"}, Log: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, ErrOneAuthority) {
+		t.Errorf("%v", err)
 	}
 }

@@ -5,17 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 )
 
-// Meet joins the gossip of members at addresses, of which this one may not know.
-func (g *Gossip) Meet(addresses []string) error {
-	if len(addresses) == 0 {
-		return nil
-	}
-	if _, err := g.list.Join(addresses); err != nil {
-		return fmt.Errorf("gossip: meet %s: %s", strings.Join(addresses, ", "), flat(err))
+// Meet joins the gossip of a member at an address, of which this one may not know.
+func (g *Gossip) Meet(address string) error {
+	if _, err := g.list.Join([]string{address}); err != nil {
+		return fmt.Errorf("gossip: meet %s: %s", address, flat(err))
 	}
 	return nil
 }

@@ -5505,9 +5505,10 @@ func (*CoordinatorRequest) Descriptor() ([]byte, []int) {
 // Coordinator is what one coordinator says of itself.
 type Coordinator struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`           // of its directory
-	Starts        uint64                 `protobuf:"varint,14,opt,name=starts,proto3" json:"starts,omitempty"` // how often a process has begun on that directory
-	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // of its control service
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`              // of its directory
+	Rotation      []byte                 `protobuf:"bytes,15,opt,name=rotation,proto3" json:"rotation,omitempty"` // of the gossip's keys, from the one that leads, over TLS
+	Starts        uint64                 `protobuf:"varint,14,opt,name=starts,proto3" json:"starts,omitempty"`    // how often a process has begun on that directory
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`    // of its control service
 	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	Begun         bool                   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`                          // it has taken part in the consensus
 	HasLedger     bool                   `protobuf:"varint,5,opt,name=has_ledger,json=hasLedger,proto3" json:"has_ledger,omitempty"` // it has a ledger of a time when it was alone
@@ -5558,6 +5559,13 @@ func (x *Coordinator) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *Coordinator) GetRotation() []byte {
+	if x != nil {
+		return x.Rotation
+	}
+	return nil
 }
 
 func (x *Coordinator) GetStarts() uint64 {
@@ -6463,9 +6471,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
 	"\x0fSaveFlightReply\"\x10\n" +
 	"\x0eFlightsRequest\"\x14\n" +
-	"\x12CoordinatorRequest\"\xfa\x02\n" +
+	"\x12CoordinatorRequest\"\x96\x03\n" +
 	"\vCoordinator\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
+	"\brotation\x18\x0f \x01(\fR\brotation\x12\x16\n" +
 	"\x06starts\x18\x0e \x01(\x04R\x06starts\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x14\n" +
