@@ -103,11 +103,17 @@ func (c Config) validated() (Config, error) {
 	if c.Flight == nil {
 		c.Flight = flight.NewKeeper(flight.Coordinator, FlightPath(dir), c.Log)
 	}
+	if c.Store == "" && len(c.Peers) > 0 {
+		return c, fmt.Errorf("%w: each would have shards of its own", ErrCommonStore)
+	}
 	c.Store = cmp.Or(c.Store, filepath.Join(dir, "shards"))
 	if c.location, err = parseStore(c.Store, c.NATS == ""); err != nil {
 		return c, err
 	}
 	c.Store = c.location.String()
+	if err := c.checkPeers(); err != nil {
+		return c, err
+	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return c, fmt.Errorf("control address: %w", err)
@@ -115,4 +121,24 @@ func (c Config) validated() (Config, error) {
 	free := net.JoinHostPort(host, "0")
 	c.Join, c.Jobs = cmp.Or(c.Join, free), cmp.Or(c.Jobs, free)
 	return c, nil
+}
+
+var (
+	// ErrCommonStore: the shards of several coordinators must outlive each of them.
+	ErrCommonStore = errors.New("several coordinators need a store that all machines reach")
+	// ErrOneAtATime: it is not for several coordinators.
+	ErrOneAtATime = errors.New("a cluster changes from plain text to certificates with one coordinator")
+)
+
+// checkPeers reports what does not fit several coordinators.
+func (c Config) checkPeers() error {
+	switch {
+	case len(c.Peers) == 0:
+		return nil
+	case c.keepsObjects():
+		return fmt.Errorf("%w: %s in the embedded server of one would be gone with it", ErrCommonStore, c.location)
+	case c.AcceptPlaintext != "":
+		return ErrOneAtATime
+	}
+	return nil
 }

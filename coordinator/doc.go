@@ -13,6 +13,10 @@
 // The queue's effects begin and withdraw runs of the machine, and start processes of
 // `ergoflow retrain`. What the machine says of its run becomes an event of the queue.
 //
+// Of several coordinators one leads. Then the ledger is one of package consensus: Persist returns
+// when a majority has it. A coordinator that is elected begins as one that is started again, and
+// one that is deposed ends its loop and follows (several.go).
+//
 // The loop never waits for a network: messages go into a queue per session, and a
 // session whose queue is full is closed. It waits for the ledger alone.
 //
@@ -21,6 +25,7 @@
 // Under Config.Dir:
 //
 //	coordinator.db     ledger: last generation, plan, stage; runs, schedules; addresses (bbolt)
+//	raft.db, snapshots/ of the consensus, where there are several coordinators
 //	flight/            dumps of the flight recorders of all processes
 //	logs/run-N.log     output of the process of the retraining N
 //	coordinator.json   pid and addresses while the coordinator runs

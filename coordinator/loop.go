@@ -239,6 +239,7 @@ type Status struct {
 	PID       int        `json:"pid"`       // the coordinator's
 	Version   string     `json:"version"`
 	Gossip    string     `json:"gossip"`  // host:port to join
+	Term      uint64     `json:"term"`    // in which this coordinator leads; 0: it is the only one
 	Secured   bool       `json:"secured"` // whether connections are encrypted and authenticated
 	// AcceptsPlaintext says that a secured cluster accepts workers in plain text, too; Plaintext
 	// has the ids of those that are there.
@@ -272,6 +273,9 @@ func (l *loop) status(run string) Status {
 		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip, Secured: l.security != nil,
 		AcceptsPlaintext: l.security.acceptsPlaintext(), Plaintext: l.inPlaintext(),
 		Waiting: l.runs.Waiting(), Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
+	if l.term != nil {
+		s.Term = l.term.Number()
+	}
 	if n := len(l.reasons); n > 0 {
 		s.Reason = l.reasons[n-1].Reason
 	}

@@ -24,7 +24,7 @@ import (
 
 // patienceOfSeveral is the silence of a coordinator after which a worker looks for another, where
 // there are several. A leader that is cut off has been replaced by then.
-const patienceOfSeveral = 3 * time.Second
+const patienceOfSeveral = 5 * time.Second
 
 // openConsensus opens this coordinator's part in a cluster of several.
 func (k *coordinator) openConsensus(closing *closer) error {

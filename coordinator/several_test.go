@@ -412,7 +412,7 @@ func TestSecuredCoordinators(t *testing.T) {
 
 // Each of several coordinators would make an authority of its own.
 func TestCoordinatorsWithoutOneAuthority(t *testing.T) {
-	err := Run(t.Context(), Config{Dir: t.TempDir(), Listen: "0.0.0.0:0", Peers: []string{"192.0.2.1:1", "192.0.2.2:1"}, Log: slog.New(slog.DiscardHandler)})
+	err := Run(t.Context(), Config{Dir: t.TempDir(), Store: t.TempDir(), Listen: "0.0.0.0:0", Peers: []string{"192.0.2.1:1", "192.0.2.2:1"}, Log: slog.New(slog.DiscardHandler)})
 	if !errors.Is(err, ErrOneAuthority) {
 		t.Errorf("%v", err)
 	}

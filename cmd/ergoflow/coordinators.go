@@ -67,9 +67,9 @@ func coordinatorsAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add HOST:PORT (--dir DIR | --addr HOST:PORT | --context DIR)",
 		Short: "Add a coordinator, which waits to be added",
-		Long: `Adds the coordinator with that control address. It must have been started before,
-with an empty directory, and with --peers that has its own address and that of
-a coordinator of this cluster.`,
+		Long: `Adds the coordinator with that control address. It must have been started
+before, with an empty directory, and with --peers that has its own address and
+that of a coordinator of this cluster.`,
 		Example: "  ergoflow coordinators add 10.0.0.4:7070 --addr 10.0.0.1:7070",
 		Args:    exactly(1, "the control address of the coordinator"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/consensus"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
@@ -115,6 +116,15 @@ var hints = []struct {
 	{request.ErrDiffusion, "give the diffusion of the model's family: the network was trained with no other"},
 	{request.ErrTimeless, "leave --time out, or train vn1d_time"},
 	{request.ErrUnlearned, "give an equation like those of the training set; nothing was written"},
+	{coordinator.ErrCommonStore, "give --store: a directory that all machines see, s3://…, or nats://… of a cluster that --nats names"},
+	{coordinator.ErrOneAtATime, "start it without --peers, and with --peers once no worker speaks plain text"},
+	{coordinator.ErrOneAuthority, "copy DIR/ca of one coordinator to the others, or give each DIR/credentials (docs/security.md)"},
+	{consensus.ErrPeers, "give all coordinators the same --peers, each address as the others reach it, this one's among them"},
+	{consensus.ErrReplaced, "ergoflow coordinators remove HOST:PORT, then start it with an empty --dir, and add it"},
+	{consensus.ErrOldCopy, "its newer directory is elsewhere, or lost: then remove it, start it with an empty --dir, and add it"},
+	{consensus.ErrRemoved, "to have it take part again, start it with an empty --dir, and add it"},
+	{consensus.ErrNotLost, "see `ergoflow coordinators list`; the majority goes on by itself"},
+	{consensus.ErrNoCluster, "give the --dir of a coordinator that was started with --peers"},
 	{conduct.ErrForgotten, "it was started again in another --dir; the same command submits the run there"},
 	{conduct.ErrCancelled, "the same command submits the run again: it continues from its checkpoint"},
 	{conduct.ErrReplaced, "give the same command with --replace: it continues this run and suspends the other"},

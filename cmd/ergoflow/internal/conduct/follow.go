@@ -307,7 +307,10 @@ func whyEnded(st coordinator.Status, generation ergoflow.Generation) string {
 			return reason
 		}
 	}
-	if len(st.Decisions) < coordinator.KeptDecisions { // all that it has made
+	if len(st.Decisions) < coordinator.KeptDecisions && st.Term > 0 { // all that it has made
+		return "another coordinator leads"
+	}
+	if len(st.Decisions) < coordinator.KeptDecisions {
 		return "the coordinator was started again"
 	}
 	return st.Reason
