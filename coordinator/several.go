@@ -120,20 +120,16 @@ func (k *coordinator) takePart(ctx context.Context) error {
 
 // takeTurns leads whenever this coordinator is elected, until ctx ends.
 func (k *coordinator) takeTurns(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		term, err := k.node.AwaitTerm(ctx)
 		if err == nil {
 			err = k.leadIn(ctx, term)
 		}
-		switch {
-		case errors.Is(err, consensus.ErrDeposed), err == nil, ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		default:
+		if err != nil && !errors.Is(err, consensus.ErrDeposed) && !errors.Is(err, context.Canceled) {
 			return err
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
 	}
+	return nil
 }
 
 // leadIn leads in one term.
