@@ -77,6 +77,6 @@ func unfair(w *world, c *coordinator) string {
 func (w *world) transferred(e machine.Send) {
 	w.happened["worker moves to another run"]++
 	if w.calm && w.fleet.quietSince > 0 && w.now-w.fleet.quietSince > quietTime {
-		w.fail("rule 17: %s moves %v after the last event: %s", e.To, w.now-w.fleet.quietSince, w.coordinator.status())
+		w.fail("rule 17: %s moves %v after the last event: %s", e.To, w.now-w.fleet.quietSince, w.leader().status())
 	}
 }

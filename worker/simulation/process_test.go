@@ -16,15 +16,16 @@ import (
 type process struct {
 	host
 	w     *world
-	id    ergoflow.WorkerID
 	pid   int
 	alive bool
 
-	session   *protocol.Session // nil: it looks for the coordinator
-	stream    *stream
-	draining  bool
-	dismissed bool
-	ended     error // the session's, until its work has ended
+	session     *protocol.Session // nil: it looks for the coordinator
+	stream      *stream
+	coordinator *coordinator // of the last stream
+	draining    bool
+	dismissed   bool
+	term        uint64 // the latest of a coordinator that it has obeyed
+	ended       error  // the session's, until its work has ended
 
 	run      *run // that it prepares or has prepared for; nil: none
 	prepared bool
@@ -53,6 +54,9 @@ func (w *world) newProcess(id ergoflow.WorkerID) {
 	if id == "" {
 		p.id = ergoflow.WorkerID(fmt.Sprintf("w%d", p.pid))
 	}
+	if w.several() {
+		p.rate = w.drift()
+	}
 	w.processes = append(w.processes, p)
 	w.logf("%s starts", p)
 	p.at(w.between(10*time.Millisecond, time.Second), p.look)
@@ -74,8 +78,8 @@ func (p *process) look() {
 	if p.dismissed {
 		p.w.fail("rule 9: %s looks for the coordinator that has dismissed it", p)
 	}
-	c := p.w.coordinator
-	if !c.up || p.w.open(p.id, coordinatorHost) > 0 || p.w.open(coordinatorHost, p.id) > 0 {
+	c := p.w.reached(p)
+	if c == nil {
 		p.at(p.w.between(150*time.Millisecond, 400*time.Millisecond), p.look)
 		return
 	}
@@ -86,7 +90,8 @@ func (p *process) look() {
 			hello.HasState, hello.State = true, p.mark()
 		}
 	}
-	p.stream = &stream{w: p.w, worker: p, incarnation: c.incarnation}
+	p.coordinator = c
+	p.stream = &stream{w: p.w, worker: p, coordinator: c, incarnation: c.incarnation, term: c.term()}
 	p.session, p.ended = protocol.NewSession(hello), nil
 	p.post(protocol.Opened{})
 	if p.draining {
@@ -126,6 +131,12 @@ func (p *process) drain() {
 
 func (p *process) receive(s *stream, m message.FromCoordinator) {
 	if p.stream == s && p.session != nil {
+		if s.term < p.term && !p.w.sabotage.lowerTerms {
+			p.w.happened["worker refuses an earlier leader"]++
+			p.post(protocol.Broken{Err: errors.New("the coordinator leads no more")})
+			return
+		}
+		p.term = max(p.term, s.term)
 		_, leave := m.(message.Leave)
 		p.dismissed = p.dismissed || leave
 		p.post(protocol.Received{Message: p.w.sabotage.received(m)})
@@ -150,7 +161,7 @@ func (p *process) post(e protocol.Event) {
 		p.rest()
 		return
 	}
-	for _, effect := range p.session.Step(p.w.time(), e) {
+	for _, effect := range p.session.Step(p.time(p.w), e) {
 		if !p.w.calm && p.w.oneIn(p.w.weather.crash) {
 			p.w.happened["worker crashes between effects"]++
 			p.crash()
@@ -285,7 +296,7 @@ func (p *process) crash() {
 	p.w.logf("%s crashes", p)
 	if p.stream != nil && (p.w.weather.knownDead || p.w.calm) {
 		s := p.stream
-		s.carryUp(func() { p.w.coordinator.streamBroke(s, "the stream broke") })
+		s.carryUp(func() { s.coordinator.streamBroke(s, "the stream broke") })
 	}
 	if p.w.weather.knownDead || p.w.calm {
 		p.leaveRing()
@@ -355,9 +366,9 @@ func (p *process) save(e protocol.Save) {
 		return
 	}
 	p.saving = true
-	c, incarnation := p.w.coordinator, p.w.coordinator.incarnation
+	c, incarnation := p.coordinator, p.coordinator.incarnation
 	p.at(p.w.between(10*time.Millisecond, 2*time.Second), func() {
-		lost := p.w.open(p.id, coordinatorHost) > 0
+		lost := p.w.open(p.id, c.id) > 0
 		p.saving = false
 		if lost && e.Final && p.session != nil {
 			p.post(protocol.NotSaved{Err: errors.New("it does not arrive")})

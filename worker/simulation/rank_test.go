@@ -69,13 +69,13 @@ func (p *process) fits(n *node, want ergoflow.Mark) bool {
 }
 
 func (p *process) fetchCheckpoint(want ergoflow.Mark, put func(*node), fail func(string, ...any)) {
-	c, incarnation := p.w.coordinator, p.w.coordinator.incarnation
+	c, incarnation := p.coordinator, p.coordinator.incarnation
 	p.at(p.w.between(time.Millisecond, 300*time.Millisecond), func() {
-		if !c.up || c.incarnation != incarnation || p.w.open(p.id, coordinatorHost) > 0 {
+		if !c.up || c.incarnation != incarnation || p.w.open(p.id, c.id) > 0 {
 			fail("load checkpoint: the connection broke")
 			return
 		}
-		for _, n := range p.run.checkpoints {
+		for _, n := range c.stored[p.run] {
 			if p.fits(n, want) {
 				put(n)
 				return

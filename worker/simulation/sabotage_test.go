@@ -36,6 +36,17 @@ type sabotage struct {
 	ignoreRun      bool // a worker that prepares for another run keeps the state of the old one
 	alone          bool // no world has several runs
 	forgetStart    bool // the coordinator does not know that a run begins from an earlier state
+
+	one           bool    // no world has several coordinators
+	unverified    bool    // a leader tells of heartbeats before it has verified that it leads
+	lowerTerms    bool    // workers obey leaders of terms that are over
+	minorSaved    bool    // a leader calls a checkpoint saved that it alone has
+	unfencedSaved bool    // a leader calls a checkpoint saved without verifying that it leads
+	noFetch       bool    // a leader does not fetch the checkpoints that it lacks
+	noReturn      bool    // a leader uses a checkpoint that no majority has
+	anyLeader     bool    // coordinators vote for those who lack entries
+	noSync        bool    // coordinators acknowledge entries before they are durable
+	drift         float64 // of clocks
 }
 
 var sabotages = []sabotage{

@@ -37,7 +37,12 @@ func TestLostStart(t *testing.T) {
 		}
 		lost++
 		w.runs[0].checkpoints = nil
-		w.coordinator.crash()
+		for _, c := range w.coordinators {
+			clear(c.stored)
+			if c.runs() {
+				c.crash()
+			}
+		}
 		for w.runs[0].failure == "" && w.broken == "" && w.now < 2*patience {
 			w.next()
 		}
