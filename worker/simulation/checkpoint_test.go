@@ -39,13 +39,18 @@ func (c *coordinator) scan(r *run) {
 	})
 }
 
-// list answers a scan with what is on the disk.
+// list answers a scan with what is on the disk; of several coordinators, with what a majority
+// has: a leader that is deposed and unaware may still copy to this disk.
 func (c *coordinator) list(r *run) {
 	e := machine.Scanned{Run: r.plan.Run}
 	for k := range r.plan.Shards + 1 {
 		e.Present = append(e.Present, k)
 	}
-	if newest := newestOf(c.stored[r]); newest != nil {
+	listed := c.stored[r]
+	if c.consensus != nil && !c.w.sabotage.noReturn {
+		listed = c.secured[r]
+	}
+	if newest := newestOf(listed); newest != nil {
 		e.HasCheckpoint, e.Checkpoint = true, newest.mark
 	}
 	c.scans(r)
@@ -109,6 +114,7 @@ func (c *coordinator) keep(n *node) {
 func (c *coordinator) copy(n *node, saved func()) {
 	w := c.w
 	promise := func() {
+		c.secured[n.run] = append(c.secured[n.run], n)
 		c.promises(n)
 		saved()
 	}

@@ -27,8 +27,9 @@ type coordinator struct {
 	sessions    map[machine.Session]*stream
 	last        machine.Session
 	scanning    map[string]bool
-	scanned     map[*run]bool  // it has told the machine which checkpoints there are
-	conducts    map[int]string // slot → hash of its run
+	scanned     map[*run]bool    // it has told the machine which checkpoints there are
+	secured     map[*run][]*node // checkpoints that it knows a majority to have
+	conducts    map[int]string   // slot → hash of its run
 
 	disk   map[int]machine.Ledger // by slot; of several coordinators it is the log
 	stored map[*run][]*node       // checkpoints on its disk
@@ -40,11 +41,13 @@ const tick = 100 * time.Millisecond
 func (c *coordinator) start() {
 	c.up, c.hangs, c.scanning, c.conducts = true, 0, map[string]bool{}, map[int]string{}
 	c.inbox, c.effects, c.busy, c.scanned = nil, nil, false, map[*run]bool{}
+	c.secured = map[*run][]*node{}
 	c.w.incarnations++
 	c.incarnation = c.w.incarnations
 	disk := c.disk
 	if c.consensus != nil {
 		disk = c.consensus.ledgers()
+		c.w.fleet.quietSince = c.w.now // workers come back, and may move
 	}
 	c.fleet = fleet.New(c.w.sabotage.config(machine.Config{Version: "v", Patience: c.w.weather.patience}), disk)
 	c.sessions = map[machine.Session]*stream{}
