@@ -224,7 +224,7 @@ func (m *consensus) propose(e entry, committed func()) {
 // sync makes the log durable as it is now, which takes a moment, and calls if that is of use.
 func (m *consensus) sync(done func()) {
 	length, term, last := len(m.log), m.term, m.lastTerm()
-	m.later(m.c.w.between(0, 5*time.Millisecond), func() {
+	m.later(m.c.w.between(0, m.c.w.weather.sync), func() {
 		if m.term != term || len(m.log) < length || length > 0 && m.log[length-1].term != last {
 			return // replaced meanwhile
 		}
@@ -311,6 +311,9 @@ func (m *consensus) append(from *coordinator, b batch, answer func(has uint64, m
 	}
 	length := b.before + len(b.entries)
 	m.commit(min(b.committed, length))
+	if len(b.entries) > 0 && !w.calm && w.oneIn(1+w.weather.crash/20) {
+		m.later(w.between(0, w.weather.sync), func() { w.powerFails(m.c, from) })
+	}
 	if m.synced >= length || w.sabotage.noSync {
 		answer(m.term, true, length)
 		if m.synced >= length {

@@ -47,7 +47,7 @@ func (c *coordinator) start() {
 	disk := c.disk
 	if c.consensus != nil {
 		disk = c.consensus.ledgers()
-		c.w.fleet.quietSince = c.w.now // workers come back, and may move
+		c.w.fleet.quietSince, c.w.fleet.unfairSince = c.w.now, 0 // workers come back, and may move
 	}
 	c.fleet = fleet.New(c.w.sabotage.config(machine.Config{Version: "v", Patience: c.w.weather.patience}), disk)
 	c.sessions = map[machine.Session]*stream{}

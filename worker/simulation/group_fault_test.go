@@ -36,6 +36,7 @@ var groupFaults = []fault{
 		}
 	}},
 	{"the network splits", (*world).split},
+	{"the leader is split off", (*world).splitLeader},
 	{"the leader hangs for long", func(w *world, v victims) {
 		c, d := w.leader(), w.between(4*time.Second, 12*time.Second)
 		w.logf("%s hangs for %v", c.id, d)
@@ -80,21 +81,55 @@ func (w *world) another(c *coordinator) *coordinator {
 
 // split cuts some coordinators and workers off the rest.
 func (w *world) split(v victims) {
-	w.logf("the network splits for %v", v.d)
-	part := map[bool][]*host{}
-	for _, c := range w.coordinators {
-		side := w.oneIn(2)
-		part[side] = append(part[side], &c.host)
-	}
-	for _, p := range w.alive() {
-		side := w.oneIn(2)
-		part[side] = append(part[side], &p.host)
-	}
-	for _, a := range part[true] {
-		for _, b := range part[false] {
-			w.cutBoth(a.id, b.id, v.d)
+	var here, there []*host
+	side := func(h *host) {
+		if w.oneIn(2) {
+			here = append(here, h)
+		} else {
+			there = append(there, h)
 		}
 	}
+	for _, c := range w.coordinators {
+		side(&c.host)
+	}
+	for _, p := range w.alive() {
+		side(&p.host)
+	}
+	w.part(here, there, v.d)
+}
+
+// splitLeader leaves the leader with the members of a generation. The other coordinators have
+// the rest of the workers, and a new one: they continue the run while the members cannot know
+// that.
+func (w *world) splitLeader(victims) {
+	leader := w.leader()
+	here, there := []*host{&leader.host}, []*host(nil)
+	for _, c := range w.others(leader) {
+		there = append(there, &c.host)
+	}
+	if len(w.alive()) < w.weather.workers+2 {
+		w.newProcess("")
+	}
+	for _, p := range w.alive() {
+		if p.work != nil && p.work.ring != nil {
+			here = append(here, &p.host)
+		} else {
+			there = append(there, &p.host)
+		}
+	}
+	w.part(here, there, w.between(5*time.Second, 20*time.Second))
+}
+
+// part cuts hosts off others.
+func (w *world) part(here, there []*host, d time.Duration) {
+	text := ""
+	for _, a := range here {
+		text += " " + string(a.id)
+		for _, b := range there {
+			w.cutBoth(a.id, b.id, d)
+		}
+	}
+	w.logf("the network splits for %v:%s", d, text)
 }
 
 // stutter has a coordinator hang several times, with moments between.
@@ -131,4 +166,13 @@ func (w *world) oldDisk(v victims) {
 		})
 	}
 	w.logf("%s comes back with an old disk, which has %d entries", c.id, len(m.log))
+}
+
+// powerFails ends a coordinator that has written an entry of a leader, and sometimes the leader.
+func (w *world) powerFails(c, leader *coordinator) {
+	w.happened["a coordinator crashes as it writes"]++
+	c.crash()
+	if w.oneIn(3) && leader.runs() {
+		leader.crash()
+	}
 }

@@ -21,13 +21,12 @@ const maxDrift = 0.005
 // newCoordinators makes the coordinators. Half of the worlds have one. Its number comes from
 // draws of its own, so that worlds of one coordinator do not depend on it.
 func (w *world) newCoordinators() {
-	n := 1
-	switch k := random.New(w.seed, "coordinators").IntN(6); {
+	n := [6]int{1, 1, 1, 3, 3, 5}[random.New(w.seed, "coordinators").IntN(6)]
+	switch {
 	case w.sabotage.one:
-	case k >= 5:
-		n = 5
-	case k >= 3:
-		n = 3
+		n = 1
+	case w.sabotage.many:
+		n = max(n, 3)
 	}
 	if n == 1 {
 		w.coordinators = []*coordinator{{w: w, host: host{id: coordinatorHost}, disk: map[int]machine.Ledger{}, stored: map[*run][]*node{}}}
@@ -43,6 +42,7 @@ func (w *world) newCoordinators() {
 	if w.weather.linksOnly {
 		w.weather.lost, w.weather.late = 1<<40, 1<<40
 	}
+	w.weather.sync = w.between(time.Millisecond, 50*time.Millisecond)
 	w.weather.patience, w.weather.contact = 10*time.Second, contactTime
 	if w.oneIn(2) {
 		w.weather.patience = 3 * time.Second

@@ -37,7 +37,8 @@ type sabotage struct {
 	alone          bool // no world has several runs
 	forgetStart    bool // the coordinator does not know that a run begins from an earlier state
 
-	one           bool    // no world has several coordinators
+	one           bool    // all worlds have one coordinator
+	many          bool    // all worlds have several coordinators
 	unverified    bool    // a leader tells of heartbeats before it has verified that it leads
 	lowerTerms    bool    // workers obey leaders of terms that are over
 	minorSaved    bool    // a leader calls a checkpoint saved that it alone has
@@ -66,8 +67,17 @@ var sabotages = []sabotage{
 	{name: "do not find links mended", neverMended: true, want: "rule 12"},
 	{name: "forget a run's most", noMost: true, want: "rule 15"},
 	{name: "move without forgetting the run", keepRun: true},
-	{name: "take a state into another run", ignoreRun: true},
+	{name: "take a state into another run", one: true, ignoreRun: true},
 	{name: "forget that a run begins from an earlier state", noStart: true, forgetStart: true, want: "rule 13"},
+	{name: "hear heartbeats without verifying", many: true, unverified: true, want: "rule 7"},
+	{name: "let clocks run apart", many: true, alone: true, drift: 0.5, want: "rule 7"},
+	{name: "obey earlier leaders", many: true, lowerTerms: true},
+	{name: "call a checkpoint saved that a minority has", many: true, minorSaved: true, want: "rule 19"},
+	{name: "call a checkpoint saved without verifying", many: true, unfencedSaved: true, want: "rule 19"},
+	{name: "do not fetch checkpoints", many: true, noFetch: true, want: "rule 19"},
+	{name: "use a checkpoint that a minority has", many: true, noReturn: true},
+	{name: "elect those who lack entries", many: true, anyLeader: true, want: "rule 18"},
+	{name: "acknowledge entries that are not durable", many: true, noSync: true, want: "rule 18"},
 }
 
 // config changes what the machine is configured with.
@@ -162,7 +172,7 @@ func TestSabotageIsFound(t *testing.T) {
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(1000) {
+			for seed := range uint64(10000) {
 				w := simulate(seed, s, false)
 				if w.broken == "" {
 					continue

@@ -52,6 +52,7 @@ type weather struct {
 	lost      int           // one in so many messages between coordinators is lost
 	late      int           // one in so many is late
 	patience  time.Duration // of workers with a silent coordinator; zero: the default
+	sync      time.Duration // longest time until a write of a coordinator is on its disk
 	contact   time.Duration // after which a leader that reaches no majority steps down
 	linksOnly bool          // nothing fails but links between workers
 }
