@@ -128,8 +128,8 @@ func (w *world) fault() {
 		if v.c = w.leader(); w.oneIn(2) {
 			v.c = w.coordinators[w.r.IntN(len(w.coordinators))]
 		}
-		if !w.weather.linksOnly {
-			drawn = allFaults
+		if !w.weather.linksOnly && w.oneIn(2) {
+			drawn = groupFaults
 		}
 	}
 	f := drawn[w.r.IntN(len(drawn))]

@@ -44,7 +44,7 @@ func (w *world) observeFleet(c *coordinator) {
 		f.unfairSince = 0
 	case f.unfairSince == 0:
 		f.unfairSince = w.now
-	case w.now-f.unfairSince > unfairTime:
+	case w.now-f.unfairSince > unfairTime+w.weather.patience: // of workers with a leader that is gone
 		w.fail("rule 16: %s for %v: %s", why, w.now-f.unfairSince, c.status())
 	}
 }
@@ -76,7 +76,7 @@ func unfair(w *world, c *coordinator) string {
 // transferred checks that a worker has a reason to move.
 func (w *world) transferred(e machine.Send) {
 	w.happened["worker moves to another run"]++
-	if w.calm && w.fleet.quietSince > 0 && w.now-w.fleet.quietSince > quietTime {
+	if w.calm && w.fleet.quietSince > 0 && w.now-w.fleet.quietSince > quietTime+w.weather.patience {
 		w.fail("rule 17: %s moves %v after the last event: %s", e.To, w.now-w.fleet.quietSince, w.leader().status())
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// groupFaults are what can go wrong with several coordinators, besides faults.
+// groupFaults are what can go wrong with several coordinators: half of the faults of their
+// worlds.
 var groupFaults = []fault{
 	{"two coordinators are cut off", func(w *world, v victims) {
 		o := w.another(v.c)
@@ -39,6 +40,9 @@ var groupFaults = []fault{
 	{"the leader is split off", (*world).splitLeader},
 	{"the leader hangs for long", func(w *world, v victims) {
 		c, d := w.leader(), w.between(4*time.Second, 12*time.Second)
+		if len(w.alive()) < w.weather.workers+2 {
+			w.newProcess("") // which finds another leader
+		}
 		w.logf("%s hangs for %v", c.id, d)
 		c.hangs = w.now + d
 	}},
@@ -69,9 +73,6 @@ var groupFaults = []fault{
 	}},
 	{"a coordinator comes back with an old disk", (*world).oldDisk},
 }
-
-// allFaults are what can go wrong where there are several coordinators.
-var allFaults = slices.Concat(faults, groupFaults)
 
 // another is a coordinator other than c.
 func (w *world) another(c *coordinator) *coordinator {
@@ -117,7 +118,7 @@ func (w *world) splitLeader(victims) {
 			there = append(there, &p.host)
 		}
 	}
-	w.part(here, there, w.between(5*time.Second, 20*time.Second))
+	w.part(here, there, w.between(8*time.Second, 20*time.Second))
 }
 
 // part cuts hosts off others.

@@ -34,7 +34,7 @@ func (w *world) newCoordinators() {
 	}
 	for i := range n {
 		id := ergoflow.WorkerID(fmt.Sprintf("c%d", i+1))
-		c := &coordinator{w: w, host: host{id: id, rate: w.drift()}, stored: map[*run][]*node{}}
+		c := &coordinator{w: w, host: host{id: id, rate: w.drift() + w.sabotage.drift}, stored: map[*run][]*node{}}
 		c.consensus = &consensus{c: c}
 		w.coordinators = append(w.coordinators, c)
 	}
@@ -53,13 +53,7 @@ func (w *world) newCoordinators() {
 }
 
 // drift is how much faster than the true time a clock runs.
-func (w *world) drift() float64 {
-	most := maxDrift
-	if w.sabotage.drift > 0 {
-		most = w.sabotage.drift
-	}
-	return most * (2*w.r.Float64() - 1)
-}
+func (w *world) drift() float64 { return maxDrift * (2*w.r.Float64() - 1) }
 
 // startCoordinators starts all of them.
 func (w *world) startCoordinators() {

@@ -55,7 +55,7 @@ func (w *world) newProcess(id ergoflow.WorkerID) {
 		p.id = ergoflow.WorkerID(fmt.Sprintf("w%d", p.pid))
 	}
 	if w.several() {
-		p.rate = w.drift()
+		p.rate = w.drift() - w.sabotage.drift
 	}
 	w.processes = append(w.processes, p)
 	w.logf("%s starts", p)

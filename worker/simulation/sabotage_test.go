@@ -47,7 +47,7 @@ type sabotage struct {
 	noReturn      bool    // a leader uses a checkpoint that no majority has
 	anyLeader     bool    // coordinators vote for those who lack entries
 	noSync        bool    // coordinators acknowledge entries before they are durable
-	drift         float64 // of clocks
+	drift         float64 // by which coordinators' clocks run faster, and workers' slower
 }
 
 var sabotages = []sabotage{
