@@ -110,7 +110,7 @@ func (w *world) fault() {
 	}
 	w.after(w.between(0, 2*w.weather.pause), w.fault)
 	all := w.alive()
-	if len(all) == 0 {
+	if len(all) == 0 || w.now < w.spared {
 		return
 	}
 	first := w.r.IntN(len(all))

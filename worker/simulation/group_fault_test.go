@@ -45,6 +45,7 @@ var groupFaults = []fault{
 		}
 		w.logf("%s hangs for %v", c.id, d)
 		c.hangs = w.now + d
+		w.spare(d + time.Second)
 	}},
 	{"the leader stutters", func(w *world, v victims) { w.stutter(w.leader(), 2+w.r.IntN(5)) }},
 	{"coordinators are restarted one by one", func(w *world, v victims) {
@@ -118,7 +119,16 @@ func (w *world) splitLeader(victims) {
 			there = append(there, &p.host)
 		}
 	}
-	w.part(here, there, w.between(8*time.Second, 20*time.Second))
+	d := w.between(8*time.Second, 20*time.Second)
+	w.part(here, there, d)
+	w.spare(d)
+}
+
+// spare has nothing else fail meanwhile, every second time: so that others take over.
+func (w *world) spare(d time.Duration) {
+	if w.oneIn(2) {
+		w.spared = w.now + d
+	}
 }
 
 // part cuts hosts off others.

@@ -131,10 +131,12 @@ func (p *process) drain() {
 
 func (p *process) receive(s *stream, m message.FromCoordinator) {
 	if p.stream == s && p.session != nil {
-		if s.term < p.term && !p.w.sabotage.lowerTerms {
-			p.w.happened["worker refuses an earlier leader"]++
-			p.post(protocol.Broken{Err: errors.New("the coordinator leads no more")})
-			return
+		if s.term < p.term {
+			p.w.happened["worker finds an earlier leader"]++
+			if !p.w.sabotage.lowerTerms {
+				p.post(protocol.Broken{Err: errors.New("the coordinator leads no more")})
+				return
+			}
 		}
 		p.term = max(p.term, s.term)
 		_, leave := m.(message.Leave)

@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
@@ -21,6 +22,7 @@ type stream struct {
 	heard       uint64 // the last that is
 
 	toCoordinator, toWorker         time.Duration // when the last message arrives
+	heldUp, heldDown                time.Duration // until then messages are held
 	coordinatorClosed, workerClosed bool          // this side is done with it
 	broken                          bool
 }
@@ -61,7 +63,7 @@ func (s *stream) carryUp(arrives func()) {
 }
 
 func (s *stream) arriveUp(arrives func()) {
-	if d := s.w.open(s.worker.id, s.coordinator.id); d > 0 {
+	if d := s.hold(&s.heldUp, s.worker.id, s.coordinator.id); d > 0 {
 		s.w.on(&s.coordinator.host, d, func() { s.arriveUp(arrives) })
 		return
 	}
@@ -76,13 +78,20 @@ func (s *stream) carryDown(arrives func()) {
 }
 
 func (s *stream) arriveDown(arrives func()) {
-	if d := s.w.open(s.coordinator.id, s.worker.id); d > 0 {
+	if d := s.hold(&s.heldDown, s.coordinator.id, s.worker.id); d > 0 {
 		s.w.on(&s.worker.host, d, func() { s.arriveDown(arrives) })
 		return
 	}
 	if !s.broken && !s.workerClosed && s.worker.alive {
 		arrives()
 	}
+}
+
+// hold is for how long a message is held that arrives over a link: while that is cut, and behind
+// earlier ones, also where it is mended early.
+func (s *stream) hold(until *time.Duration, from, to ergoflow.WorkerID) time.Duration {
+	*until = max(*until, s.w.now+s.w.open(from, to))
+	return *until - s.w.now
 }
 
 func (s *stream) coordinatorIsThere() bool {

@@ -20,7 +20,8 @@ type world struct {
 	sequence uint64
 	sabotage sabotage
 	weather  weather
-	calm     bool // faults are over
+	calm     bool          // faults are over
+	spared   time.Duration // until then no fault strikes
 
 	runs         []*run
 	coordinators []*coordinator
