@@ -129,7 +129,7 @@ func (m *consensus) campaign() {
 	w.logf("%s campaigns in term %d with %d entries", m.c.id, m.term, len(m.log))
 	m.await()
 	term, length, last := m.term, len(m.log), m.lastTerm()
-	for _, c := range w.others(m.c) {
+	for _, c := range m.c.others {
 		w.transmit(m.c, c, func() {
 			granted := c.consensus.grants(m.c, term, length, last)
 			has := c.consensus.term
@@ -205,7 +205,7 @@ func (m *consensus) lead() {
 	m.round, m.verified = 0, 0
 	w.logf("%s leads in term %d", m.c.id, m.term)
 	w.elected(m)
-	for _, c := range w.others(m.c) {
+	for _, c := range m.c.others {
 		m.peers[c] = &peer{next: len(m.log), contact: w.now}
 	}
 	m.propose(entry{}, m.c.start)
@@ -255,7 +255,7 @@ func (m *consensus) beat(term uint64) {
 // send begins a round: each of the others gets the entries that it lacks.
 func (m *consensus) send() {
 	m.round++
-	for _, c := range m.c.w.others(m.c) {
+	for _, c := range m.c.others {
 		m.sendTo(c)
 	}
 }

@@ -16,7 +16,8 @@ import (
 type coordinator struct {
 	host
 	w           *world
-	consensus   *consensus    // nil: there is one coordinator
+	consensus   *consensus // nil: there is one coordinator
+	others      []*coordinator
 	away        time.Duration // a process that has ended is not started again before
 	up          bool          // it conducts
 	incarnation int           // no two coordinators have the same
@@ -140,7 +141,7 @@ func (c *coordinator) ordered() []*stream {
 }
 
 func (c *coordinator) receive(s *stream, m message.FromWorker) {
-	if _, beat := m.(message.Heartbeat); !beat {
+	if _, beat := m.(message.Heartbeat); !beat && c.w.verbose {
 		c.w.logf("%s ◄ %s: %s%+v", c.id, s.worker.id, strings.TrimPrefix(fmt.Sprintf("%T", m), "message."), m)
 	}
 	s.hears(m)
@@ -245,7 +246,7 @@ func (c *coordinator) execute(effect fleet.Effect) (waits bool) {
 		}
 		return c.persist(effect.Slot, e.Ledger)
 	case machine.Send:
-		if _, ping := e.Message.(message.Ping); !ping {
+		if _, ping := e.Message.(message.Ping); !ping && w.verbose {
 			w.logf("%s ► %s", c.id, e)
 		}
 		w.ordered(c, effect.Slot, e)

@@ -10,6 +10,7 @@ import (
 type fleetChecker struct {
 	quietSince  time.Duration // the last event that may make workers move
 	unfairSince time.Duration // zero: it is fair
+	looked      time.Duration
 	alive       int
 	ended       int
 }
@@ -20,6 +21,8 @@ const (
 	quietTime = 15 * time.Second
 	// unfairTime is how long the numbers of workers may be uneven: one moves at a time.
 	unfairTime = 8 * time.Second
+	// lookTime is between two looks at the numbers, which are slow.
+	lookTime = 100 * time.Millisecond
 )
 
 // observeFleet checks the numbers of workers.
@@ -38,6 +41,10 @@ func (w *world) observeFleet(c *coordinator) {
 		f.quietSince, f.unfairSince, f.alive, f.ended = w.now, 0, alive, ended
 		return
 	}
+	if w.now < f.looked+lookTime {
+		return
+	}
+	f.looked = w.now
 	why := unfair(w, c)
 	switch {
 	case why == "":

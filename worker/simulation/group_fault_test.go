@@ -20,19 +20,19 @@ var groupFaults = []fault{
 	}},
 	{"a coordinator hears no other", func(w *world, v victims) {
 		w.logf("to %s nothing comes from the other coordinators for %v", v.c.id, v.d)
-		for _, o := range w.others(v.c) {
+		for _, o := range v.c.others {
 			w.cut(o.id, v.c.id, v.d)
 		}
 	}},
 	{"no coordinator hears a coordinator", func(w *world, v victims) {
 		w.logf("from %s nothing comes to the other coordinators for %v", v.c.id, v.d)
-		for _, o := range w.others(v.c) {
+		for _, o := range v.c.others {
 			w.cut(v.c.id, o.id, v.d)
 		}
 	}},
 	{"a coordinator is cut off the others", func(w *world, v victims) {
 		w.logf("%s and the other coordinators are cut off for %v", v.c.id, v.d)
-		for _, o := range w.others(v.c) {
+		for _, o := range v.c.others {
 			w.cutBoth(v.c.id, o.id, v.d)
 		}
 	}},
@@ -77,7 +77,7 @@ var groupFaults = []fault{
 
 // another is a coordinator other than c.
 func (w *world) another(c *coordinator) *coordinator {
-	all := w.others(c)
+	all := c.others
 	return all[w.r.IntN(len(all))]
 }
 
@@ -106,7 +106,7 @@ func (w *world) split(v victims) {
 func (w *world) splitLeader(victims) {
 	leader := w.leader()
 	here, there := []*host{&leader.host}, []*host(nil)
-	for _, c := range w.others(leader) {
+	for _, c := range leader.others {
 		there = append(there, &c.host)
 	}
 	if len(w.alive()) < w.weather.workers+2 {
@@ -162,7 +162,7 @@ func (w *world) oldDisk(v victims) {
 		c.crash()
 	}
 	m := c.consensus
-	for _, o := range w.others(c) {
+	for _, o := range c.others {
 		n := len(m.log)
 		if o.consensus.synced < n || n > 0 && o.consensus.log[n-1].term != m.lastTerm() {
 			w.logf("%s keeps its disk: %s has not all of it", c.id, o.id)
@@ -173,7 +173,7 @@ func (w *world) oldDisk(v victims) {
 	m.synced = len(m.log)
 	for _, r := range w.runs {
 		c.stored[r] = slices.DeleteFunc(c.stored[r], func(n *node) bool {
-			return !slices.ContainsFunc(w.others(c), func(o *coordinator) bool { return !slices.Contains(o.stored[r], n) })
+			return !slices.ContainsFunc(c.others, func(o *coordinator) bool { return !slices.Contains(o.stored[r], n) })
 		})
 	}
 	w.logf("%s comes back with an old disk, which has %d entries", c.id, len(m.log))

@@ -38,6 +38,9 @@ func (w *world) newCoordinators() {
 		c.consensus = &consensus{c: c}
 		w.coordinators = append(w.coordinators, c)
 	}
+	for _, c := range w.coordinators {
+		c.others = slices.DeleteFunc(slices.Clone(w.coordinators), func(v *coordinator) bool { return v == c })
+	}
 	w.weather.lost, w.weather.late = 5+w.r.IntN(200), 5+w.r.IntN(200)
 	if w.weather.linksOnly {
 		w.weather.lost, w.weather.late = 1<<40, 1<<40
@@ -90,10 +93,6 @@ func (w *world) store(n *node) {
 func (w *world) several() bool { return len(w.coordinators) > 1 }
 
 func (w *world) majority() int { return len(w.coordinators)/2 + 1 }
-
-func (w *world) others(c *coordinator) []*coordinator {
-	return slices.DeleteFunc(slices.Clone(w.coordinators), func(v *coordinator) bool { return v == c })
-}
 
 // leader is the coordinator that conducts, of several the one of the latest term; the first one
 // where none does.
@@ -156,7 +155,7 @@ func (c *coordinator) quorum(ask func(of *coordinator, answer func(taken func())
 		if len(answered) >= w.majority() {
 			return
 		}
-		for _, of := range w.others(c) {
+		for _, of := range c.others {
 			if answered[of] {
 				continue
 			}
