@@ -186,7 +186,7 @@ func (w *world) act() {
 	case 8, 9, 10:
 		w.step(ResumeSchedule{w.pick(w.names())})
 	case 11:
-		w.step(RunSchedule{w.pick(w.names())})
+		w.step(RunSchedule{Name: w.pick(w.names())})
 	case 12:
 		if w.chance(20) {
 			name := w.pick(w.names())
