@@ -108,9 +108,9 @@ func (c *coordinator) keep(n *node) {
 	}
 }
 
-// copy brings a checkpoint to the others, and calls once a majority has it on its disks and the
-// coordinator has verified after that that it leads. So whoever leads later finds it: a majority
-// has it, or had it before the successor was elected.
+// copy brings a checkpoint to the others. It calls once a majority has it on its disks and the
+// coordinator has then verified that it leads: the majority had it before any other was elected,
+// which therefore finds it.
 func (c *coordinator) copy(n *node, saved func()) {
 	w := c.w
 	promise := func() {

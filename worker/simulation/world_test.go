@@ -158,8 +158,6 @@ func (w *world) next() {
 	next.happens()
 }
 
-func (w *world) time() time.Time { return time.Unix(1_000_000, 0).Add(w.now) }
-
 // after schedules a call.
 func (w *world) after(d time.Duration, happens func()) {
 	w.sequence++
