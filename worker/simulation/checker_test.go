@@ -40,6 +40,8 @@ import (
 //     them takes as committed, and a leader has all those that were committed before.
 //  19. A checkpoint that a leader was told is saved is on the disk of every later leader once
 //     that has answered a scan.
+//  20. No coordinator refuses a worker because it knows of no generation as late as the
+//     worker's: no ledger is lost here.
 type checker struct {
 	broken string // the rule that was broken, and how; empty: none
 
@@ -49,6 +51,7 @@ type checker struct {
 	lastTerm uint64                  // of the coordinator that formed the last
 	leaders  map[uint64]*coordinator // by term
 	agreed   []entry                 // that a coordinator has taken as committed
+	agreedIn []uint64                // in which terms
 	stale    map[int]part
 	mendedAt time.Duration // when faults were over
 	fleet    fleetChecker
@@ -59,7 +62,8 @@ type node struct {
 	run    *run
 	parent *node
 	mark   ergoflow.Mark
-	number int // names its parameters
+	number int    // names its parameters
+	saved  uint64 // the term of the leader that first called a checkpoint of it saved
 }
 
 func (n *node) hash() string { return fmt.Sprint(n.number) }
@@ -150,6 +154,8 @@ const (
 	stallTime = 20 * time.Second
 	// backTime is for a link that was cut many times.
 	backTime = 45 * time.Second
+	// excludedTime is for a worker that was excluded for a minute just before.
+	excludedTime = 75 * time.Second
 )
 
 // proceeds checks a world in which nothing fails but links. It reports whether there is
@@ -163,7 +169,10 @@ func (w *world) proceeds() bool {
 		return false
 	}
 	if r := run.newest; r == nil || r.left || len(r.places) < len(w.alive()) {
-		w.fail("rule 12: not all workers train %v after the last link was mended: %s", backTime, w.leader().status())
+		if w.now < w.mendedAt+excludedTime {
+			return false
+		}
+		w.fail("rule 12: not all workers train %v after the last link was mended: %s", excludedTime, w.leader().status())
 	}
 	return true
 }

@@ -10,8 +10,8 @@ func (w *world) elected(m *consensus) {
 	}
 	w.leaders[m.term] = m.c
 	for i, e := range w.agreed {
-		// A leader of a term that is over lacks what was committed since.
-		if e.term < m.term && (i >= len(m.log) || !m.log[i].is(e)) {
+		// A leader of a term that is over may lack what was committed since.
+		if w.agreedIn[i] < m.term && (i >= len(m.log) || !m.log[i].is(e)) {
 			w.fail("rule 18: %s leads in term %d without entry %d of term %d, which is committed", m.c.id, m.term, i+1, e.term)
 			return
 		}
@@ -34,7 +34,7 @@ func (w *world) agree(m *consensus, i int) {
 		w.fail("rule 18: %s takes entry %d as committed before entry %d", m.c.id, i+1, len(w.agreed)+1)
 		return
 	}
-	w.agreed = append(w.agreed, e)
+	w.agreed, w.agreedIn = append(w.agreed, e), append(w.agreedIn, m.term)
 	if e.ledger != nil {
 		w.durable(*e.ledger)
 	}
@@ -44,6 +44,7 @@ func (w *world) agree(m *consensus, i int) {
 func (c *coordinator) promises(n *node) {
 	if !slices.Contains(n.run.checkpoints, n) {
 		n.run.checkpoints = append(n.run.checkpoints, n)
+		n.saved = c.term()
 	}
 	for _, later := range c.w.coordinators {
 		if later.up && later.term() > c.term() && later.scanned[n.run] {
@@ -59,7 +60,9 @@ func (c *coordinator) scans(r *run) {
 	}
 	c.scanned[r] = true
 	for _, n := range r.checkpoints {
-		c.lacks(n)
+		if n.saved <= c.term() { // otherwise this leader was deposed before, and is unaware
+			c.lacks(n)
+		}
 	}
 }
 

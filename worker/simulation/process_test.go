@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -29,9 +30,10 @@ type process struct {
 
 	run      *run // that it prepares or has prepared for; nil: none
 	prepared bool
-	settings string   // of the run that it prepared for
-	node     *node    // the state; nil: none
-	leader   *process // the member that it follows; nil: none
+	newest   ergoflow.Generation // whose ring it has joined
+	settings string              // of the run that it prepared for
+	node     *node               // the state; nil: none
+	leader   *process            // the member that it follows; nil: none
 
 	work   *work
 	saving bool   // an upload is under way
@@ -83,7 +85,7 @@ func (p *process) look() {
 		p.at(p.w.between(150*time.Millisecond, 400*time.Millisecond), p.look)
 		return
 	}
-	hello := message.Hello{Worker: message.Worker{ID: p.id, Version: "v", DataAddress: p.address(), Device: "none", PID: p.pid, Secret: uint64(p.pid)}}
+	hello := message.Hello{Worker: message.Worker{ID: p.id, Version: "v", DataAddress: p.address(), Device: "none", PID: p.pid, Secret: uint64(p.pid)}, Newest: p.newest}
 	if p.prepared {
 		hello.Run = p.run.plan.Run
 		if p.node != nil {
@@ -252,6 +254,9 @@ func (p *process) rest() {
 	case errors.Is(p.ended, protocol.ErrLeft):
 		p.uploaded(func() { p.exit("left") })
 	case errors.Is(p.ended, protocol.ErrRefused):
+		if strings.Contains(p.ended.Error(), "lost its ledger") {
+			p.w.fail("rule 20: %s: %v", p, p.ended)
+		}
 		p.exit("refused")
 	case errors.Is(p.ended, protocol.ErrTransferred):
 		p.uploaded(func() {

@@ -159,6 +159,7 @@ func (p *process) checkLink(peer message.Member) {
 
 // connect takes the rank's place in the ring, which is connected when all members have.
 func (p *process) connect(w *work) {
+	p.newest = max(p.newest, w.assign.Generation)
 	w.ring = p.w.ring(w.assign)
 	w.ring.join(p, w.assign.Rank)
 }

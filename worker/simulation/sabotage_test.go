@@ -72,6 +72,7 @@ var sabotages = []sabotage{
 	{name: "execute effects before their entry is committed", many: true, latePersist: true, want: "rule 3"},
 	{name: "hear heartbeats without verifying", many: true, unverified: true, want: "rule 7"},
 	{name: "let clocks run apart", many: true, alone: true, drift: 0.5, want: "rule 7"},
+	{name: "obey earlier leaders", many: true, lowerTerms: true, want: "rule 20"},
 	{name: "call a checkpoint saved that a minority has", many: true, minorSaved: true, want: "rule 19"},
 	{name: "call a checkpoint saved without verifying", many: true, unfencedSaved: true, want: "rule 19"},
 	{name: "do not fetch checkpoints", many: true, noFetch: true, want: "rule 19"},
@@ -185,25 +186,5 @@ func TestSabotageIsFound(t *testing.T) {
 			}
 			t.Error("not found in 2000 seeds")
 		})
-	}
-}
-
-// TestEarlierLeaders checks that no rule needs workers to refuse the leader of an earlier term,
-// which they do so that it does not keep them from the one of the latest. An earlier leader
-// begins nothing, since nothing that it persists is committed, and it renews no lease.
-func TestEarlierLeaders(t *testing.T) {
-	count, obeyed := uint64(1000), 0
-	if testing.Short() {
-		count = 200
-	}
-	for seed := range count {
-		w := simulate(seed, sabotage{many: true, lowerTerms: true}, false)
-		if w.broken != "" {
-			t.Fatalf("seed %d: %s", seed, w.broken)
-		}
-		obeyed += w.happened["worker finds an earlier leader"]
-	}
-	if obeyed == 0 {
-		t.Error("no worker obeyed an earlier leader")
 	}
 }
