@@ -154,8 +154,6 @@ const (
 	stallTime = 20 * time.Second
 	// backTime is for a link that was cut many times.
 	backTime = 45 * time.Second
-	// excludedTime is for a worker that was excluded for a minute just before.
-	excludedTime = 75 * time.Second
 )
 
 // proceeds checks a world in which nothing fails but links. It reports whether there is
@@ -169,10 +167,7 @@ func (w *world) proceeds() bool {
 		return false
 	}
 	if r := run.newest; r == nil || r.left || len(r.places) < len(w.alive()) {
-		if w.now < w.mendedAt+excludedTime {
-			return false
-		}
-		w.fail("rule 12: not all workers train %v after the last link was mended: %s", excludedTime, w.leader().status())
+		w.fail("rule 12: not all workers train %v after the last link was mended: %s", backTime, w.leader().status())
 	}
 	return true
 }
