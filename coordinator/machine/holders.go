@@ -96,7 +96,7 @@ func (m *Machine) reviveHolders() {
 	}
 	m.setHolders(&revived)
 	m.persist()
-	m.because(fmt.Sprintf("generation %d was told to go by no one, and worker %s is back with %s", h.Generation, revived.Members[0], revived.Base))
+	m.because(fmt.Sprintf("generation %d has made no step, and worker %s is back with %s", h.Generation, revived.Members[0], revived.Base))
 }
 
 // noteAbsence notes whether a holder is connected.
