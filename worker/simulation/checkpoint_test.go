@@ -123,7 +123,7 @@ func (c *coordinator) copy(n *node, saved func()) {
 		return
 	}
 	c.quorum(func(of *coordinator, answer func(func())) {
-		of.consensus.later(w.between(0, 20*time.Millisecond), func() {
+		of.consensus.later(w.between(0, 800*time.Millisecond), func() { // it is large
 			if w.calm || !w.oneIn(w.weather.unsaved) {
 				if !slices.Contains(of.stored[n.run], n) {
 					of.stored[n.run] = append(of.stored[n.run], n)

@@ -164,16 +164,16 @@ func (w *world) takeStale(_ *ring, parts []part) []part {
 	return parts
 }
 
-// TestSabotageIsFound checks that the checker can fail: it finds each sabotage within two
+// TestSabotageIsFound checks that the checker can fail: it finds each sabotage within a
 // thousand seeds, all of which pass without one.
 func TestSabotageIsFound(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: up to two thousand worlds for each sabotage, each of one goroutine")
+		t.Skip("-short: up to a thousand worlds for each sabotage, each of one goroutine")
 	}
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(2000) {
+			for seed := range uint64(1000) {
 				w := simulate(seed, s, false)
 				if w.broken == "" {
 					continue
@@ -184,7 +184,7 @@ func TestSabotageIsFound(t *testing.T) {
 				}
 				return
 			}
-			t.Error("not found in 2000 seeds")
+			t.Error("not found in 1000 seeds")
 		})
 	}
 }
