@@ -160,7 +160,7 @@ const (
 // nothing left to check.
 func (w *world) proceeds() bool {
 	run := w.runs[0]
-	if d := w.now - run.madeAt; d > stallTime {
+	if d := w.now - run.madeAt; d > stallTime+w.weather.patience { // to find a leader
 		w.fail("rule 12: no step for %v, though the coordinator reaches all workers: %s", d, w.leader().status())
 	}
 	if !w.calm || w.now < w.mendedAt+backTime {
