@@ -67,7 +67,7 @@ e2e: setup ## run whole clusters: killed, cut off, of any size, with a thousand 
 
 simulate: ## simulate the cluster's protocol, and the queue of runs, under faults; SEEDS=10000, or SEED=17 for one with its trace
 	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
-	$(GO) test ./coordinator/queue -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
+	$(GO) test ./coordinator/queue -count=1 -v -run '^Test(Simulation|Histories)$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
 security: ## attack a secured cluster: certificates, tokens, roles, keys, a wiretap between hosts
 	$(GO) test -count=1 ./internal/trust/... ./worker/enroll ./worker/peer ./data/jobs ./coordinator/gossip/...

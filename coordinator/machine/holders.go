@@ -52,12 +52,51 @@ func (m *Machine) keepers(candidates []*worker) []*worker {
 // setHolders enters into the ledger which members have the run's state; nil: the
 // checkpoint has it.
 func (m *Machine) setHolders(h *Holders) {
-	m.ledger.Holders, m.holders = h, make(map[ergoflow.WorkerID]bool)
+	m.ledger.Holders, m.holders, m.inherited = h, make(map[ergoflow.WorkerID]bool), false
 	if h != nil {
 		for _, id := range h.Members {
 			m.holders[id] = true
 		}
 	}
+}
+
+// reviveHolders takes members of an earlier generation as the holders again. A coordinator may
+// end between the entry that names the holders of a generation and the order to go: then that
+// generation has made no step, and if all its members are here with the state that it began
+// with, it will make none. Meanwhile members of an earlier one may have come back with a newer
+// state, which is then the run's.
+//
+// Only holders that another coordinator has entered are certain to have made no step: what the
+// members of a generation of this one report may be on its way.
+func (m *Machine) reviveHolders() {
+	h := m.ledger.Holders
+	if h == nil || !m.inherited || !m.training() || m.current != nil {
+		return
+	}
+	for _, id := range h.Members {
+		if w := m.byID(id); w == nil || !w.hasState || w.state != h.Base {
+			return
+		}
+	}
+	revived := Holders{Generation: h.Generation, Base: h.Base}
+	for _, w := range m.workers {
+		if !w.hasState || w.phase == failed || w.draining || w.state.Generation >= h.Generation {
+			continue
+		}
+		c := w.state.Compare(revived.Base)
+		if c > 0 {
+			revived.Base, revived.Members = w.state, nil
+		}
+		if c >= 0 && revived.Base != h.Base && len(revived.Members) < m.ledger.Plan.Units() {
+			revived.Members = append(revived.Members, w.ID)
+		}
+	}
+	if len(revived.Members) == 0 {
+		return
+	}
+	m.setHolders(&revived)
+	m.persist()
+	m.because(fmt.Sprintf("generation %d has made no step, and worker %s is back with %s", h.Generation, revived.Members[0], revived.Base))
 }
 
 // noteAbsence notes whether a holder is connected.

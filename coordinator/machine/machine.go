@@ -47,28 +47,29 @@ func (c Config) withDefaults() Config {
 
 // Machine is the state. It is not for use by several goroutines.
 type Machine struct {
-	config   Config
-	clock    time.Time     // of the last event
-	skew     time.Duration // sum of the clock's jumps backwards
-	now      time.Time     // of the event being handled: clock + skew
-	lastTick time.Time
-	ledger   Ledger
-	run      run
-	workers  []*worker // in the order of their sessions, and so of ranks
-	sessions map[Session]*worker
-	ids      map[ergoflow.WorkerID]*worker
-	holders  map[ergoflow.WorkerID]bool // as the ledger has them
-	taken    ergoflow.Generation        // the last number that another machine has used
-	earlier  ergoflow.Generation        // the number of the generation before the last
-	current  *generation
-	previous *generation // the last one that has ended after its members were told to connect
-	links    []*cutLink  // between connected workers
-	ended    string      // why the last generation ended
-	stopping bool
-	stopped  bool
-	orders   uint64    // to prepare, sent so far
-	departed []process // the last maxWorkers that are gone, the newest last
-	goodput  account
+	config    Config
+	clock     time.Time     // of the last event
+	skew      time.Duration // sum of the clock's jumps backwards
+	now       time.Time     // of the event being handled: clock + skew
+	lastTick  time.Time
+	ledger    Ledger
+	run       run
+	workers   []*worker // in the order of their sessions, and so of ranks
+	sessions  map[Session]*worker
+	ids       map[ergoflow.WorkerID]*worker
+	holders   map[ergoflow.WorkerID]bool // as the ledger has them
+	inherited bool                       // they are of another coordinator, or of this one before it was started again
+	taken     ergoflow.Generation        // the last number that another machine has used
+	earlier   ergoflow.Generation        // the number of the generation before the last
+	current   *generation
+	previous  *generation // the last one that has ended after its members were told to connect
+	links     []*cutLink  // between connected workers
+	ended     string      // why the last generation ended
+	stopping  bool
+	stopped   bool
+	orders    uint64    // to prepare, sent so far
+	departed  []process // the last maxWorkers that are gone, the newest last
+	goodput   account
 
 	effects []Effect
 	reasons []string
@@ -129,6 +130,7 @@ func New(config Config, ledger Ledger) *Machine {
 	m := &Machine{config: config.withDefaults(), ledger: ledger, earlier: max(1, ledger.Generation) - 1,
 		sessions: make(map[Session]*worker), ids: make(map[ergoflow.WorkerID]*worker)}
 	m.setHolders(ledger.Holders)
+	m.inherited = true
 	return m
 }
 
@@ -220,6 +222,7 @@ func (m *Machine) received(w *worker, received message.FromWorker) {
 // begin and workers are dismissed.
 func (m *Machine) advance() {
 	m.release()
+	m.reviveHolders()
 	m.noteAbsence()
 	m.admit()
 	m.release()

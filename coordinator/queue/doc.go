@@ -42,15 +42,31 @@
 // # Invariants
 //
 //  1. No run is lost: every accepted run ends, and is listed until it is pruned.
+//
 //  2. No run is begun again after it has ended.
+//
 //  3. No scheduled time is started twice.
+//
 //  4. Every scheduled time that is over is started or listed as skipped, unless its
 //     schedule is paused: then it is listed when the schedule is resumed.
+//
 //  5. Two runs of a schedule are never under way together.
+//
 //  6. No run begins before a waiting one of a smaller place that could begin.
+//
 //  7. A run that uses workers begins beside others only where they leave it its least, and
 //     at most Config.Retrainings are retrainings.
 //
+//  8. Where another coordinator takes over: no two processes of one run or schedule run at one
+//     time, on any host, and no more than Config.Retrainings.
+//
+//  9. Clients of several coordinators get the answers of one machine that handles one request
+//     at a time, and a request that is sent again adds no second run.
+//
 // The test simulation checks them under restarts at any point, lost and repeated effects,
-// and a clock that jumps.
+// a clock that jumps, and coordinators that take over while the last one goes on. Rules 8 and 9
+// need that a coordinator executes effects and answers only once what the step persists is
+// committed, or, where it persists nothing, once it has verified after the event that it leads;
+// that it launches no process before the lease of the last leader is over; and that it verifies
+// that it leads before it launches one.
 package queue

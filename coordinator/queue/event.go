@@ -28,6 +28,7 @@ type (
 		Queue    bool                   // wait for runs that were submitted before; otherwise these are a reason to refuse it
 		Replace  bool                   // end the runs that use workers, and begin at once
 		Workers  *ergoflow.WorkerBounds // of a training or generation; nil: as it has, or else Config.Workers
+		Request  string                 // as in RunSchedule
 	}
 	// Finished: a run that began has ended. An earlier attempt's end is ignored.
 	Finished struct {
@@ -55,8 +56,10 @@ type (
 	PauseSchedule struct{ Name string }
 	// ResumeSchedule ends a pause. Times that passed meanwhile are skipped. It is answered.
 	ResumeSchedule struct{ Name string }
-	// RunSchedule adds a run now, outside the calendar. It is answered.
-	RunSchedule struct{ Name string }
+	// RunSchedule adds a run now, outside the calendar. It is answered. A client that gets no
+	// answer sends it again with the same Request, a name that no other request has: the run
+	// is added once. Empty: it has no name, and is another request each time.
+	RunSchedule struct{ Name, Request string }
 	// Stop: the coordinator ends. Processes are told to end; their runs continue when it
 	// starts again.
 	Stop struct{}

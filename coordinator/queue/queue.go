@@ -47,6 +47,7 @@ type Machine struct {
 	ended     []*Run // the oldest first
 	schedules map[string]*scheduled
 	taken     map[identity]bool // scheduled times that have a run of their own
+	requests  map[string]ID     // by the request's name
 	workers   int               // that there are
 	stopping  bool
 
@@ -69,7 +70,7 @@ type identity struct {
 // Its first event must be Start.
 func New(config Config, ledger Ledger) (*Machine, error) {
 	m := &Machine{config: config.withDefaults(), next: max(1, ledger.Next),
-		runs: make(map[ID]*Run), schedules: make(map[string]*scheduled), taken: make(map[identity]bool)}
+		runs: make(map[ID]*Run), schedules: make(map[string]*scheduled), taken: make(map[identity]bool), requests: make(map[string]ID)}
 	m.clean()
 	for _, s := range ledger.Schedules {
 		if err := s.Validate(); err != nil {
@@ -106,6 +107,9 @@ func (m *Machine) enter(r *Run) {
 	}
 	if s := m.schedules[r.Schedule]; s != nil {
 		s.newest = max(s.newest, r.ID)
+	}
+	for _, name := range r.Requests {
+		m.requests[name] = r.ID
 	}
 }
 
@@ -147,7 +151,7 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 	case ResumeSchedule:
 		m.resumeSchedule(e.Name)
 	case RunSchedule:
-		m.runSchedule(e.Name)
+		m.runSchedule(e.Name, e.Request)
 	case Stop:
 		m.stop()
 	}

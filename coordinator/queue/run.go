@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -63,6 +64,7 @@ type Run struct {
 	Uncounted bool      `json:"uncounted,omitempty"`
 	Deadline  time.Time `json:"deadline,omitzero"` // it is skipped if it has not begun by then
 	Submitted time.Time `json:"submitted"`
+	Requests  []string  `json:"requests,omitempty"`  // names of those that submitted it, the last maxRequests
 	Started   time.Time `json:"started,omitzero"`    // the first time
 	Ended     time.Time `json:"ended,omitzero"`      // or skipped
 	Attempt   int       `json:"attempt,omitempty"`   // how often it began; more than once after restarts
@@ -92,6 +94,9 @@ const (
 	maxName   = 256
 	maxPath   = 4096
 	maxReason = 1024
+	// maxRequest bounds the name of a request, and maxRequests those that a run has.
+	maxRequest  = 128
+	maxRequests = 16
 )
 
 // MaxPriority bounds priorities on both sides of 0.
@@ -125,6 +130,9 @@ func (r *Run) Validate() error {
 	case len(r.Name) > maxPath || len(r.Config) > maxPath || len(r.Schedule) > maxName || len(r.Reason) > maxReason:
 		return fmt.Errorf("run %d has a text that is too long", r.ID)
 	}
+	if len(r.Requests) > maxRequests || slices.ContainsFunc(r.Requests, func(name string) bool { return name == "" || len(name) > maxRequest }) {
+		return fmt.Errorf("run %d has %d requests, or one without a name of 1 to 128 bytes", r.ID, len(r.Requests))
+	}
 	if r.Plan != nil {
 		if err := r.Plan.Validate(); err != nil {
 			return fmt.Errorf("run %d: %w", r.ID, err)
@@ -132,6 +140,13 @@ func (r *Run) Validate() error {
 	}
 	if err := r.Workers.Validate(); err != nil {
 		return fmt.Errorf("run %d: %w", r.ID, err)
+	}
+	return nil
+}
+
+func checkRequest(name string) error {
+	if len(name) > maxRequest {
+		return fmt.Errorf("the name of the request has %d bytes, more than %d", len(name), maxRequest)
 	}
 	return nil
 }

@@ -74,7 +74,35 @@ func (m *Machine) add(r Run) *Run {
 	return &r
 }
 
+// isAnswered answers a request that was accepted before: its client did not hear of that.
+func (m *Machine) isAnswered(request string) bool {
+	id := m.requests[request]
+	if id == 0 {
+		return false
+	}
+	m.because("a request for run %d has come again", id)
+	m.answer(id)
+	return true
+}
+
+// noteRequest notes the name of a request that submits a run.
+func (m *Machine) noteRequest(r *Run, name string) {
+	if name == "" {
+		return
+	}
+	if len(r.Requests) == maxRequests {
+		delete(m.requests, r.Requests[0])
+		r.Requests = r.Requests[1:]
+	}
+	r.Requests = append(slices.Clip(r.Requests), name) // copies of the run share the old ones
+	m.requests[name] = r.ID
+	m.touch(r)
+}
+
 func (m *Machine) submit(e Submit) {
+	if m.isAnswered(e.Request) {
+		return
+	}
 	if refusal := m.refuseRun(e); refusal != "" {
 		m.refuse("%s", refusal)
 		m.because("refused a run: %s", refusal)
@@ -100,6 +128,7 @@ func (m *Machine) submit(e Submit) {
 		run.Name, run.Run, run.Plan, run.Workers = e.Plan.Experiment, e.Plan.Run, e.Plan, m.bounds(e)
 	}
 	r := m.add(run)
+	m.noteRequest(r, e.Request)
 	m.because("%s is submitted", r)
 	if e.Replace {
 		m.takeOver(r)
@@ -109,6 +138,9 @@ func (m *Machine) submit(e Submit) {
 
 func (m *Machine) refuseRun(e Submit) string {
 	if err := checkPriority(e.Priority); err != nil {
+		return err.Error()
+	}
+	if err := checkRequest(e.Request); err != nil {
 		return err.Error()
 	}
 	switch {
@@ -161,6 +193,7 @@ func (m *Machine) liveRun(e Submit) *Run {
 // settings. It ends with its retraining only where nobody else has submitted it.
 func (m *Machine) join(r *Run, e Submit) {
 	before := *r
+	m.noteRequest(r, e.Request)
 	if e.Kind == Train {
 		r.Kind = Train
 	}
@@ -432,6 +465,9 @@ func (m *Machine) prune() {
 		m.ended = m.ended[1:]
 		delete(m.runs, r.ID)
 		delete(m.dirty.runs, r.ID)
+		for _, name := range r.Requests {
+			delete(m.requests, name)
+		}
 		m.changed.RemovedRuns = append(m.changed.RemovedRuns, r.ID)
 		if id := identityOf(r); m.taken[id] && r.Times == 0 {
 			delete(m.taken, id)

@@ -141,7 +141,14 @@ func (m *Machine) resumeSchedule(name string) {
 }
 
 // runSchedule adds a run that belongs to no time of the calendar.
-func (m *Machine) runSchedule(name string) {
+func (m *Machine) runSchedule(name, request string) {
+	if m.isAnswered(request) {
+		return
+	}
+	if err := checkRequest(request); err != nil {
+		m.refuse("%v", err)
+		return
+	}
 	s := m.named(name)
 	if s == nil {
 		return
@@ -153,6 +160,7 @@ func (m *Machine) runSchedule(name string) {
 		}
 	}
 	r := m.add(Run{Kind: Retrain, Name: s.Config, Config: s.Config, Schedule: s.Name, Priority: s.Priority})
+	m.noteRequest(r, request)
 	m.because("a person starts %s", r)
 	m.answer(r.ID)
 }

@@ -61,7 +61,7 @@ func TestSimulation(t *testing.T) {
 		t.Fatalf("seed %d: %s\nthe end of its trace:\n%s\nall of it: make simulate SEED=%d", w.seed, w.broken, strings.Join(w.trace[max(0, len(w.trace)-120):], "\n"), w.seed)
 	}
 	t.Logf("%d seeds: %v", count, happened)
-	for _, what := range []string{"restart", "lost effects", "clock back", "clock ahead", "finished twice", "crash", "catch-up", "skipped", "replaced", "paused itself", "pruned", "beside others"} {
+	for _, what := range []string{"restart", "lost effects", "clock back", "clock ahead", "finished twice", "crash", "catch-up", "skipped", "replaced", "paused itself", "pruned", "beside others", "deposed", "persisted in vain"} {
 		if count >= 300 && happened[what] == 0 {
 			t.Errorf("no world had: %s", what)
 		}

@@ -22,14 +22,13 @@ type world struct {
 	verbose bool
 	trace   []string
 
-	next      ID // this and the next two: what is durable
-	runs      map[ID]Run
-	schedules map[string]Schedule
+	disk
 	conducted map[ID]*conducted
 	workers   int
 	processes map[ID]*process
 	lag       []Finished // events that come again later
 	follows   []Finished // of the effects of this step
+	takeover
 
 	seen
 	happened map[string]int
@@ -54,7 +53,7 @@ type process struct {
 func newWorld(seed uint64, verbose bool) *world {
 	r := rand.New(rand.NewPCG(seed, 77))
 	w := &world{seed: seed, verbose: verbose, random: r, clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		runs: map[ID]Run{}, schedules: map[string]Schedule{}, processes: map[ID]*process{}, conducted: map[ID]*conducted{},
+		disk: newDisk(), takeover: newTakeover(seed), processes: map[ID]*process{}, conducted: map[ID]*conducted{},
 		seen: newSeen(), happened: map[string]int{}}
 	w.config = Config{Retrainings: 1 + r.IntN(2), KeepRuns: 10_000}
 	if r.IntN(3) == 0 {
@@ -85,8 +84,9 @@ func (w *world) run() {
 		w.passTime()
 		w.act()
 		w.work(true)
+		w.deposed()
 		if w.chance(4) {
-			w.restart()
+			w.change()
 		}
 	}
 	w.settle()
@@ -120,6 +120,12 @@ func (w *world) restart() {
 	}
 	w.logf("restart")
 	w.processes, w.follows = map[ID]*process{}, nil // they end with the coordinator
+	w.begin()
+}
+
+// begin starts a machine from what is durable.
+func (w *world) begin() {
+	w.awaits()
 	m, err := New(w.config, w.ledger())
 	if err != nil {
 		w.fail("it does not start again: %v", err)
@@ -186,7 +192,7 @@ func (w *world) act() {
 	case 8, 9, 10:
 		w.step(ResumeSchedule{w.pick(w.names())})
 	case 11:
-		w.step(RunSchedule{w.pick(w.names())})
+		w.step(RunSchedule{Name: w.pick(w.names())})
 	case 12:
 		if w.chance(20) {
 			name := w.pick(w.names())
@@ -210,6 +216,7 @@ func (w *world) bounds() *ergoflow.WorkerBounds {
 
 // work lets the workers' machine and the processes go on.
 func (w *world) work(faults bool) {
+	w.pass()
 	if w.chance(20) || !faults && w.workers < 8 {
 		w.workers = w.random.IntN(9)
 		if !faults {
@@ -232,7 +239,7 @@ func (w *world) work(faults bool) {
 		if !faults || !w.chance(10) { // otherwise the coordinator restarts before it hears of it
 			w.finish(Finished{ID: c.run.ID, Attempt: c.run.Attempt, Outcome: c.outcome})
 		} else {
-			w.restart()
+			w.change()
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.processes)) {
@@ -319,7 +326,7 @@ func (w *world) step(e Event) {
 		if i == killed {
 			w.happened["lost effects"]++
 			w.logf("killed before: %s", effect)
-			w.restart()
+			w.changeAmong(effects[i:])
 			return
 		}
 		w.logf("  %s", effect)
@@ -350,11 +357,12 @@ func (w *world) execute(cause Event, effect Effect) {
 		delete(w.conducted, e.ID)
 	case Launch:
 		w.checkBegin(e.Run)
-		if w.processes[e.Run.ID] != nil {
+		if w.processes[e.Run.ID] != nil || w.pending[e.Run.ID] != nil {
 			w.fail("rule 2: run %d is launched twice", e.Run.ID)
 		}
-		w.processes[e.Run.ID] = &process{run: e.Run, left: 1 + w.random.IntN(20), child: w.chance(40)}
+		w.launch(e.Run)
 	case Terminate:
+		delete(w.pending, e.ID)
 		if p := w.processes[e.ID]; p != nil && p.run.Attempt == e.Attempt {
 			p.told = true
 		} else if _, stopping := cause.(Stop); !stopping {
@@ -380,35 +388,16 @@ func (w *world) persist(e Persist) {
 		if was.State != Ended && r.State == Ended {
 			w.happened[string(r.Outcome)]++
 		}
-		w.runs[r.ID], w.history[r.ID] = r, r
+		w.history[r.ID] = r
 	}
 	for _, id := range e.RemovedRuns {
-		delete(w.runs, id)
 		w.pruned[id] = true
 		w.happened["pruned"]++
 	}
-	for _, s := range e.Schedules {
-		w.schedules[s.Name] = s
-	}
-	for _, name := range e.RemovedSchedules {
-		delete(w.schedules, name)
-	}
-	w.next = e.Next
+	w.disk.persist(e)
 	if w.chance(3) {
 		w.checkLedger()
 	}
-}
-
-// ledger is what is durable.
-func (w *world) ledger() Ledger {
-	l := Ledger{Next: w.next}
-	for _, id := range slices.Sorted(maps.Keys(w.runs)) {
-		l.Runs = append(l.Runs, w.runs[id])
-	}
-	for _, s := range w.schedules {
-		l.Schedules = append(l.Schedules, s)
-	}
-	return l
 }
 
 func testPlan(run string) ergoflow.Plan {

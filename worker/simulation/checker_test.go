@@ -32,12 +32,26 @@ import (
 //     stallTime, and all workers train backTime after the links are mended.
 //  13. A run that begins from an earlier state never begins from random parameters. Where
 //     that state is missing, the run fails before it makes a step.
+//  14. No run has states of another.
+//  15. No generation has more members than its run may have.
+//  16. No run has two workers more than another that could use them, for long.
+//  17. No worker moves to another run without an event that is a reason.
+//  18. In a term at most one coordinator leads. Coordinators agree on every entry that one of
+//     them takes as committed, and a leader has all those that were committed before.
+//  19. A checkpoint that a leader was told is saved is on the disk of every later leader once
+//     that has answered a scan.
+//  20. No coordinator refuses a worker because it knows of no generation as late as the
+//     worker's: no ledger is lost here.
 type checker struct {
 	broken string // the rule that was broken, and how; empty: none
 
 	states   map[ergoflow.Mark]*node     // all but those with which runs begin
 	formed   map[ergoflow.Generation]int // incarnation of the coordinator that formed it
 	last     ergoflow.Generation
+	lastTerm uint64                  // of the coordinator that formed the last
+	leaders  map[uint64]*coordinator // by term
+	agreed   []entry                 // that a coordinator has taken as committed
+	agreedIn []uint64                // in which terms
 	stale    map[int]part
 	mendedAt time.Duration // when faults were over
 	fleet    fleetChecker
@@ -48,7 +62,8 @@ type node struct {
 	run    *run
 	parent *node
 	mark   ergoflow.Mark
-	number int // names its parameters
+	number int    // names its parameters
+	saved  uint64 // the term of the leader that first called a checkpoint of it saved
 }
 
 func (n *node) hash() string { return fmt.Sprint(n.number) }
@@ -75,7 +90,7 @@ type holding struct {
 }
 
 func newChecker() *checker {
-	return &checker{states: map[ergoflow.Mark]*node{}, formed: map[ergoflow.Generation]int{}, stale: map[int]part{}}
+	return &checker{states: map[ergoflow.Mark]*node{}, formed: map[ergoflow.Generation]int{}, leaders: map[uint64]*coordinator{}, stale: map[int]part{}}
 }
 
 // apply makes a step from a ring's sum. An error is one that the ring itself would find.
@@ -145,14 +160,14 @@ const (
 // nothing left to check.
 func (w *world) proceeds() bool {
 	run := w.runs[0]
-	if d := w.now - run.madeAt; d > stallTime {
-		w.fail("rule 12: no step for %v, though the coordinator reaches all workers: %s", d, w.coordinator.status())
+	if d := w.now - run.madeAt; d > stallTime+w.weather.patience { // to find a leader
+		w.fail("rule 12: no step for %v, though the coordinator reaches all workers: %s", d, w.leader().status())
 	}
 	if !w.calm || w.now < w.mendedAt+backTime {
 		return false
 	}
 	if r := run.newest; r == nil || r.left || len(r.places) < len(w.alive()) {
-		w.fail("rule 12: not all workers train %v after the last link was mended: %s", backTime, w.coordinator.status())
+		w.fail("rule 12: not all workers train %v after the last link was mended: %s", backTime, w.leader().status())
 	}
 	return true
 }
@@ -172,10 +187,14 @@ func (w *world) ordered(c *coordinator, slot int, e machine.Send) {
 			}
 			return
 		}
+		w.formed[m.Generation] = c.incarnation
+		if c.term() < w.lastTerm {
+			return // by a leader that was deposed after it had persisted the number
+		}
 		if m.Generation <= w.last {
 			w.fail("rule 3: generation %d is formed after %d", m.Generation, w.last)
 		}
-		w.formed[m.Generation], w.last = c.incarnation, m.Generation
+		w.last, w.lastTerm = m.Generation, c.term()
 		run := w.withHash(c.conducts[slot])
 		run.holdings = run.holdings[:0]
 		for _, s := range c.fleet.Status(run.plan.Run).Workers {
@@ -195,6 +214,9 @@ func (w *world) ordered(c *coordinator, slot int, e machine.Send) {
 
 // goes checks a generation when it is told to go.
 func (w *world) goes(run *run, r *ring) {
+	if run.newest != nil && r.generation < run.newest.generation {
+		return // by a leader that was deposed after it had persisted the holders; no member may step
+	}
 	r.base = r.places[0].process.node
 	if r.base == nil {
 		w.fail("rule 4: in generation %d %s begins with no state", r.generation, r.places[0].process)
@@ -237,7 +259,7 @@ func (w *world) uploaded(c *coordinator, run *run, taken machine.Upload) {
 	for what, change := range map[string]func(*machine.Upload){
 		"a stranger's":              func(u *machine.Upload) { u.Secret++ },
 		"another run's":             func(u *machine.Upload) { u.Run += "?" },
-		"one of a generation ahead": func(u *machine.Upload) { u.State.Generation = w.last + 1 + taken.State.Generation },
+		"one of a generation ahead": func(u *machine.Upload) { u.State.Generation = w.last + 100 },
 		"one after the last step":   func(u *machine.Upload) { u.State.Step = run.plan.Steps + 1 },
 	} {
 		forged := taken
@@ -253,7 +275,9 @@ func (w *world) observe(c *coordinator) {
 	for _, run := range w.runs {
 		w.observeRun(run, c.fleet.Committed(run.plan.Run))
 	}
-	w.observeFleet(c)
+	if c == w.leader() {
+		w.observeFleet(c)
+	}
 }
 
 func (w *world) observeRun(run *run, mark ergoflow.Mark) {

@@ -11,30 +11,49 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// coordinator is the process around a machine, with its disks.
+// coordinator is the process around a machine, with its disk. Where there are several, it
+// conducts while it leads, which is one incarnation.
 type coordinator struct {
 	host
 	w           *world
-	up          bool
-	incarnation int
+	consensus   *consensus // nil: there is one coordinator
+	others      []*coordinator
+	away        time.Duration // a process that has ended is not started again before
+	up          bool          // it conducts
+	incarnation int           // no two coordinators have the same
 	fleet       *fleet.Fleet
+	inbox       []machine.Event // behind the one that is handled
+	effects     []fleet.Effect  // of that event, to be executed
+	busy        bool            // an event is handled
 	sessions    map[machine.Session]*stream
 	last        machine.Session
 	scanning    map[string]bool
-	conducts    map[int]string // slot → hash of its run
+	scanned     map[*run]bool    // it has told the machine which checkpoints there are
+	secured     map[*run][]*node // checkpoints that it knows a majority to have
+	conducts    map[int]string   // slot → hash of its run
 
-	disk map[int]machine.Ledger // by slot
+	disk   map[int]machine.Ledger // by slot; of several coordinators it is the log
+	stored map[*run][]*node       // checkpoints on its disk
 }
 
 const tick = 100 * time.Millisecond
 
+// start begins to conduct.
 func (c *coordinator) start() {
 	c.up, c.hangs, c.scanning, c.conducts = true, 0, map[string]bool{}, map[int]string{}
-	c.incarnation++
-	c.fleet = fleet.New(c.w.sabotage.config(machine.Config{Version: "v"}), c.disk)
+	c.inbox, c.effects, c.busy, c.scanned = nil, nil, false, map[*run]bool{}
+	c.secured = map[*run][]*node{}
+	c.w.incarnations++
+	c.incarnation = c.w.incarnations
+	disk := c.disk
+	if c.consensus != nil {
+		disk = c.consensus.ledgers()
+		c.w.fleet.quietSince, c.w.fleet.unfairSince = c.w.now, 0 // workers come back, and may move
+	}
+	c.fleet = fleet.New(c.w.sabotage.config(machine.Config{Version: "v", Patience: c.w.weather.patience}), disk)
 	c.sessions = map[machine.Session]*stream{}
-	c.w.logf("coordinator starts")
-	for slot, ledger := range c.disk {
+	c.w.logf("%s starts", c.id)
+	for slot, ledger := range disk {
 		if ledger.Plan != nil {
 			c.conducts[slot] = ledger.Plan.Run
 		}
@@ -54,7 +73,7 @@ func (c *coordinator) submit(r *run) {
 		Submit: machine.Submit{Plan: c.w.sabotage.plan(r.plan), Until: machine.StageTrain, Entry: r.entry}})
 }
 
-// at schedules a call in this incarnation of the process.
+// at schedules a call in this incarnation.
 func (c *coordinator) at(d time.Duration, happens func()) {
 	incarnation := c.incarnation
 	c.w.on(&c.host, d, func() {
@@ -71,7 +90,7 @@ func (c *coordinator) tick() {
 
 // crash ends the process. Messages that it sent before still arrive.
 func (c *coordinator) crash() {
-	c.w.logf("coordinator crashes")
+	c.w.logf("%s crashes", c.id)
 	c.up = false
 	for _, s := range c.ordered() {
 		if c.w.weather.knownDead || c.w.calm {
@@ -79,11 +98,36 @@ func (c *coordinator) crash() {
 		}
 		s.coordinatorClosed = true
 	}
-	c.w.after(c.w.between(50*time.Millisecond, 4*time.Second), func() {
-		if !c.up {
-			c.start()
-		}
-	})
+	c.sessions = nil
+	if c.consensus != nil {
+		c.consensus.crash()
+	}
+	c.w.after(c.w.between(50*time.Millisecond, 4*time.Second), c.restart)
+}
+
+// restart starts the process again.
+func (c *coordinator) restart() {
+	switch {
+	case c.w.now < c.away && !c.w.calm:
+		c.w.after(c.away-c.w.now, c.restart)
+	case c.consensus == nil && !c.up:
+		c.start()
+	case c.consensus != nil && c.consensus.down:
+		c.consensus.begin()
+	}
+}
+
+// depose ends the loop of a coordinator that leads no more: it closes all sessions.
+func (c *coordinator) depose() {
+	if !c.up {
+		return // its first entry was not committed
+	}
+	c.up = false
+	for _, s := range c.ordered() {
+		s.closeByCoordinator()
+	}
+	c.sessions = nil
+	c.w.happened["a leader is deposed"]++
 }
 
 func (c *coordinator) ordered() []*stream {
@@ -97,9 +141,10 @@ func (c *coordinator) ordered() []*stream {
 }
 
 func (c *coordinator) receive(s *stream, m message.FromWorker) {
-	if _, beat := m.(message.Heartbeat); !beat {
-		c.w.logf("coordinator ◄ %s: %s%+v", s.worker.id, strings.TrimPrefix(fmt.Sprintf("%T", m), "message."), m)
+	if _, beat := m.(message.Heartbeat); !beat && c.w.verbose {
+		c.w.logf("%s ◄ %s: %s%+v", c.id, s.worker.id, strings.TrimPrefix(fmt.Sprintf("%T", m), "message."), m)
 	}
+	s.hears(m)
 	hello, ok := m.(message.Hello)
 	if !ok {
 		for _, e := range c.w.sabotage.events(c, machine.Received{Session: s.number, Message: m}) {
@@ -125,14 +170,41 @@ func (c *coordinator) streamBroke(s *stream, why string) {
 	c.step(machine.Closed{Session: s.number, Reason: why})
 }
 
-// step handles an event and executes its effects, unless the process crashes
-// among them.
+// step handles an event, after those that came before it, and executes its effects, unless the
+// process crashes among them.
 func (c *coordinator) step(e machine.Event) {
-	effects, reason := c.fleet.Step(c.w.time(), e)
-	if reason != "" {
-		c.w.logf("coordinator = %s", reason)
+	if !c.up {
+		return
 	}
-	for _, effect := range effects {
+	c.inbox = append(c.inbox, e)
+	if !c.busy {
+		c.work()
+	}
+}
+
+// work handles the events that wait.
+func (c *coordinator) work() {
+	c.busy = true
+	for len(c.inbox) > 0 {
+		e := c.inbox[0]
+		c.inbox = c.inbox[1:]
+		effects, reason := c.fleet.Step(c.time(), e)
+		if reason != "" {
+			c.w.logf("%s = %s", c.id, reason)
+		}
+		if c.effects = effects; !c.executeAll() {
+			return
+		}
+	}
+	c.busy = false
+}
+
+// executeAll executes the effects of an event. It reports false where the process has crashed,
+// or waits until what it persists is committed: then that continues.
+func (c *coordinator) executeAll() bool {
+	for len(c.effects) > 0 {
+		effect := c.effects[0]
+		c.effects = c.effects[1:]
 		if _, ok := effect.Effect.(machine.Lost); ok {
 			continue // it only tells the flight recorder: a crash beside it is none between effects
 		}
@@ -140,22 +212,31 @@ func (c *coordinator) step(e machine.Event) {
 		if crash && c.w.oneIn(2) {
 			c.w.happened["coordinator crashes between effects"]++
 			c.crash()
-			return
+			return false
 		}
-		c.execute(effect)
+		waits := c.execute(effect)
 		if crash && c.up {
 			c.w.happened["coordinator crashes between effects"]++
 			c.crash()
-			return
+			return false
 		}
-		if !c.up {
-			return
+		if !c.up || waits {
+			return false
 		}
 	}
 	c.w.observe(c)
+	return true
 }
 
-func (c *coordinator) execute(effect fleet.Effect) {
+// time is what the host's clock shows.
+func (h *host) time(w *world) time.Time {
+	return time.Unix(1_000_000, 0).Add(w.now + time.Duration(h.rate*float64(w.now)))
+}
+
+func (c *coordinator) time() time.Time { return c.host.time(c.w) }
+
+// execute executes an effect. It reports whether the others must wait until it is done.
+func (c *coordinator) execute(effect fleet.Effect) (waits bool) {
 	w := c.w
 	switch e := effect.Effect.(type) {
 	case machine.Persist:
@@ -163,22 +244,18 @@ func (c *coordinator) execute(effect fleet.Effect) {
 		if p := e.Ledger.Plan; p != nil {
 			c.conducts[effect.Slot] = p.Run
 		}
-		if w.sabotage.latePersist {
-			c.at(300*time.Millisecond, func() { c.persist(effect.Slot, e.Ledger) })
-			return
-		}
-		c.persist(effect.Slot, e.Ledger)
+		return c.persist(effect.Slot, e.Ledger)
 	case machine.Send:
-		if _, ping := e.Message.(message.Ping); !ping {
-			w.logf("coordinator ► %s", e)
+		if _, ping := e.Message.(message.Ping); !ping && w.verbose {
+			w.logf("%s ► %s", c.id, e)
 		}
 		w.ordered(c, effect.Slot, e)
 		order := w.sabotage.order(c, e)
 		if s := c.sessions[e.Session]; s != nil {
-			s.down(order)
+			s.down(s.verified(order))
 		}
 	case machine.Close:
-		w.logf("coordinator %s", e)
+		w.logf("%s %s", c.id, e)
 		if s := c.sessions[e.Session]; s != nil {
 			delete(c.sessions, e.Session)
 			s.closeByCoordinator()
@@ -186,7 +263,7 @@ func (c *coordinator) execute(effect fleet.Effect) {
 	case machine.Scan:
 		c.scan(w.withHash(e.Plan.Run))
 	case machine.Warn:
-		w.logf("coordinator warns: %s", e.Text)
+		w.logf("%s warns: %s", c.id, e.Text)
 		if strings.Contains(e.Text, "differ") {
 			w.fail("%s", e.Text)
 		}
@@ -195,66 +272,40 @@ func (c *coordinator) execute(effect fleet.Effect) {
 	case machine.Stopped:
 		c.crash() // in order: no worker is left
 	}
+	return false
 }
 
-// persist makes a slot's ledger durable.
-func (c *coordinator) persist(slot int, l machine.Ledger) {
-	c.disk[slot] = l
+// persist makes a slot's ledger durable, on one disk or by an entry that is committed. It
+// reports whether the effects after it must wait.
+func (c *coordinator) persist(slot int, l machine.Ledger) (waits bool) {
+	write := func() {
+		c.disk[slot] = l
+		c.w.durable(l)
+	}
+	switch {
+	case c.consensus == nil && c.w.sabotage.latePersist:
+		c.at(300*time.Millisecond, write)
+	case c.consensus == nil:
+		write()
+	case c.w.sabotage.latePersist:
+		c.consensus.propose(entry{by: c.incarnation, slot: slot, ledger: &l}, func() {})
+	default:
+		incarnation := c.incarnation
+		c.consensus.propose(entry{by: c.incarnation, slot: slot, ledger: &l}, func() {
+			if c.up && c.incarnation == incarnation && c.executeAll() {
+				c.work()
+			}
+		})
+		return true
+	}
+	return false
+}
+
+// durable notes what a ledger says about its run that is never lost.
+func (w *world) durable(l machine.Ledger) {
 	if l.Plan != nil {
-		r := c.w.withHash(l.Plan.Run)
+		r := w.withHash(l.Plan.Run)
 		r.finished, r.failure = l.Finished, l.Failure
-	}
-}
-
-// scan reads the disks, which takes a while.
-func (c *coordinator) scan(r *run) {
-	if c.scanning[r.plan.Run] {
-		return
-	}
-	c.scanning[r.plan.Run] = true
-	e := machine.Scanned{Run: r.plan.Run}
-	for k := range r.plan.Shards + 1 {
-		e.Present = append(e.Present, k)
-	}
-	if newest := r.newestCheckpoint(); newest != nil {
-		e.HasCheckpoint, e.Checkpoint = true, newest.mark
-	}
-	c.at(c.w.between(time.Millisecond, 300*time.Millisecond), func() {
-		delete(c.scanning, r.plan.Run)
-		c.step(e)
-	})
-}
-
-// save stores a checkpoint that has arrived, and tells the machine once it is durable.
-func (c *coordinator) save(p *process, n *node, final bool) {
-	w, r := c.w, n.run
-	upload := machine.Upload{Worker: p.id, Secret: uint64(p.pid), Run: r.plan.Run, State: n.mark}
-	if err := c.fleet.CheckUpload(upload); err != nil {
-		w.logf("coordinator refuses the checkpoint %s of %s: %v", n.mark, p, err)
-		w.happened["checkpoints refused"]++
-		return
-	}
-	w.uploaded(c, r, upload)
-	if !w.calm && w.oneIn(w.weather.unsaved) {
-		e := machine.NotSaved{Run: r.plan.Run, Step: n.mark.Step, Reason: "no space left"}
-		if n.mark.Step%2 == 0 { // a full disk; otherwise a file that cannot be written
-			e.Short = &machine.Shortage{Path: "/disk", Bytes: 1}
-		}
-		c.step(e)
-		return
-	}
-	w.logf("coordinator stores the checkpoint %s", n.mark)
-	if w.sabotage.lateCheckpoint {
-		c.at(500*time.Millisecond, func() { r.checkpoints = append(r.checkpoints, n) })
-	} else {
-		r.checkpoints = append(r.checkpoints, n)
-	}
-	times := 1
-	if !w.calm && w.oneIn(w.weather.twice) {
-		times = 2
-	}
-	for range times {
-		c.at(w.between(0, 5*time.Millisecond), func() { c.step(machine.Saved{Run: r.plan.Run, State: n.mark, Final: final}) })
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// victims are the two workers that a fault strikes, which may be one, and its duration.
+// victims are the two workers that a fault strikes, which may be one, the coordinator, and the fault's
+// duration.
 type victims struct {
 	p, q *process
+	c    *coordinator
 	d    time.Duration
 }
 
@@ -69,31 +71,33 @@ var faults = append([]fault{
 	}},
 	{"worker is cut off the coordinator", func(w *world, v victims) {
 		w.logf("%s and the coordinator are cut off for %v", v.p, v.d)
-		w.cutBoth(v.p.id, coordinatorHost, v.d)
+		w.cutBoth(v.p.id, v.c.id, v.d)
 	}},
 	{"one way is cut", (*world).cutOneWay},
 	{"worker is alone", func(w *world, v victims) {
 		w.logf("%s is alone for %v", v.p, v.d)
 		w.isolate(v.p.id, v.d)
-		w.cutBoth(v.p.id, coordinatorHost, v.d)
+		for _, c := range w.coordinators {
+			w.cutBoth(v.p.id, c.id, v.d)
+		}
 	}},
 	{"coordinator is alone", func(w *world, v victims) {
-		w.logf("the coordinator is alone for %v", v.d)
-		w.isolate(coordinatorHost, v.d)
+		w.logf("%s is alone for %v", v.c.id, v.d)
+		w.isolate(v.c.id, v.d)
 	}},
 	{"coordinator crashes", func(w *world, v victims) {
-		if w.coordinator.up {
-			w.coordinator.crash()
+		if v.c.runs() {
+			v.c.crash()
 		}
 	}},
 	{"coordinator hangs", func(w *world, v victims) {
-		w.logf("the coordinator hangs for %v", v.d)
-		w.coordinator.hangs = w.now + v.d
+		w.logf("%s hangs for %v", v.c.id, v.d)
+		v.c.hangs = w.now + v.d
 	}},
 	{"coordinator ends", func(w *world, v victims) {
-		if w.coordinator.up {
-			w.logf("the coordinator is told to end")
-			w.coordinator.stop()
+		if v.c.up {
+			w.logf("%s is told to end", v.c.id)
+			v.c.stop()
 		}
 	}},
 	{"other settings are submitted", (*world).submitOtherSettings},
@@ -106,7 +110,7 @@ func (w *world) fault() {
 	}
 	w.after(w.between(0, 2*w.weather.pause), w.fault)
 	all := w.alive()
-	if len(all) == 0 {
+	if len(all) == 0 || w.now < w.spared {
 		return
 	}
 	first := w.r.IntN(len(all))
@@ -118,6 +122,15 @@ func (w *world) fault() {
 	drawn := faults
 	if w.weather.linksOnly {
 		drawn = linkFaults
+	}
+	v.c = w.coordinators[0]
+	if w.several() {
+		if v.c = w.leader(); w.oneIn(2) {
+			v.c = w.coordinators[w.r.IntN(len(w.coordinators))]
+		}
+		if !w.weather.linksOnly && w.oneIn(2) {
+			drawn = groupFaults
+		}
 	}
 	f := drawn[w.r.IntN(len(drawn))]
 	f.strike(w, v)
@@ -146,7 +159,7 @@ func (w *world) cutBoth(a, b ergoflow.WorkerID, d time.Duration) {
 
 // cutOneWay silences one direction between a worker and the coordinator.
 func (w *world) cutOneWay(v victims) {
-	from, to := coordinatorHost, v.p.id
+	from, to := v.c.id, v.p.id
 	if w.oneIn(2) {
 		from, to = to, from
 	}
@@ -162,7 +175,8 @@ func (w *world) isolate(host ergoflow.WorkerID, d time.Duration) {
 }
 
 func (w *world) submitOtherSettings(victims) {
-	if !w.coordinator.up {
+	c := w.leader()
+	if !c.up {
 		return
 	}
 	w.logf("other settings are submitted")
@@ -172,7 +186,7 @@ func (w *world) submitOtherSettings(victims) {
 	}
 	r.plan.CheckpointEvery = ergoflow.Step(1 + w.r.IntN(40))
 	r.plan.Config = fmt.Appendf(nil, "%d", w.sequence)
-	w.coordinator.submit(r)
+	c.submit(r)
 }
 
 // becalm ends all faults: links are mended, no process hangs, and all are there.
@@ -182,7 +196,12 @@ func (w *world) becalm() {
 	clear(w.links)
 	clear(w.refusals)
 	w.mendedAt = w.now
-	w.coordinator.hangs = 0
+	for _, c := range w.coordinators {
+		c.hangs = 0
+		if w.several() {
+			c.restart()
+		}
+	}
 	for _, p := range w.processes {
 		p.hangs = 0
 	}

@@ -10,6 +10,7 @@ import (
 type fleetChecker struct {
 	quietSince  time.Duration // the last event that may make workers move
 	unfairSince time.Duration // zero: it is fair
+	looked      time.Duration
 	alive       int
 	ended       int
 }
@@ -20,6 +21,8 @@ const (
 	quietTime = 15 * time.Second
 	// unfairTime is how long the numbers of workers may be uneven: one moves at a time.
 	unfairTime = 8 * time.Second
+	// lookTime is between two looks at the numbers, which are slow.
+	lookTime = 100 * time.Millisecond
 )
 
 // observeFleet checks the numbers of workers.
@@ -38,13 +41,17 @@ func (w *world) observeFleet(c *coordinator) {
 		f.quietSince, f.unfairSince, f.alive, f.ended = w.now, 0, alive, ended
 		return
 	}
+	if w.now < f.looked+lookTime {
+		return
+	}
+	f.looked = w.now
 	why := unfair(w, c)
 	switch {
 	case why == "":
 		f.unfairSince = 0
 	case f.unfairSince == 0:
 		f.unfairSince = w.now
-	case w.now-f.unfairSince > unfairTime:
+	case w.now-f.unfairSince > unfairTime+w.weather.patience: // of workers with a leader that is gone
 		w.fail("rule 16: %s for %v: %s", why, w.now-f.unfairSince, c.status())
 	}
 }
@@ -76,7 +83,7 @@ func unfair(w *world, c *coordinator) string {
 // transferred checks that a worker has a reason to move.
 func (w *world) transferred(e machine.Send) {
 	w.happened["worker moves to another run"]++
-	if w.calm && w.fleet.quietSince > 0 && w.now-w.fleet.quietSince > quietTime {
-		w.fail("rule 17: %s moves %v after the last event: %s", e.To, w.now-w.fleet.quietSince, w.coordinator.status())
+	if w.calm && w.fleet.quietSince > 0 && w.now-w.fleet.quietSince > quietTime+w.weather.patience {
+		w.fail("rule 17: %s moves %v after the last event: %s", e.To, w.now-w.fleet.quietSince, w.leader().status())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -16,21 +17,23 @@ import (
 type process struct {
 	host
 	w     *world
-	id    ergoflow.WorkerID
 	pid   int
 	alive bool
 
-	session   *protocol.Session // nil: it looks for the coordinator
-	stream    *stream
-	draining  bool
-	dismissed bool
-	ended     error // the session's, until its work has ended
+	session     *protocol.Session // nil: it looks for the coordinator
+	stream      *stream
+	coordinator *coordinator // of the last stream
+	draining    bool
+	dismissed   bool
+	term        uint64 // the latest of a coordinator that it has obeyed
+	ended       error  // the session's, until its work has ended
 
 	run      *run // that it prepares or has prepared for; nil: none
 	prepared bool
-	settings string   // of the run that it prepared for
-	node     *node    // the state; nil: none
-	leader   *process // the member that it follows; nil: none
+	newest   ergoflow.Generation // whose ring it has joined
+	settings string              // of the run that it prepared for
+	node     *node               // the state; nil: none
+	leader   *process            // the member that it follows; nil: none
 
 	work   *work
 	saving bool   // an upload is under way
@@ -53,6 +56,9 @@ func (w *world) newProcess(id ergoflow.WorkerID) {
 	if id == "" {
 		p.id = ergoflow.WorkerID(fmt.Sprintf("w%d", p.pid))
 	}
+	if w.several() {
+		p.rate = w.drift() - w.sabotage.drift
+	}
 	w.processes = append(w.processes, p)
 	w.logf("%s starts", p)
 	p.at(w.between(10*time.Millisecond, time.Second), p.look)
@@ -74,19 +80,20 @@ func (p *process) look() {
 	if p.dismissed {
 		p.w.fail("rule 9: %s looks for the coordinator that has dismissed it", p)
 	}
-	c := p.w.coordinator
-	if !c.up || p.w.open(p.id, coordinatorHost) > 0 || p.w.open(coordinatorHost, p.id) > 0 {
+	c := p.w.reached(p)
+	if c == nil {
 		p.at(p.w.between(150*time.Millisecond, 400*time.Millisecond), p.look)
 		return
 	}
-	hello := message.Hello{Worker: message.Worker{ID: p.id, Version: "v", DataAddress: p.address(), Device: "none", PID: p.pid, Secret: uint64(p.pid)}}
+	hello := message.Hello{Worker: message.Worker{ID: p.id, Version: "v", DataAddress: p.address(), Device: "none", PID: p.pid, Secret: uint64(p.pid)}, Newest: p.newest}
 	if p.prepared {
 		hello.Run = p.run.plan.Run
 		if p.node != nil {
 			hello.HasState, hello.State = true, p.mark()
 		}
 	}
-	p.stream = &stream{w: p.w, worker: p, incarnation: c.incarnation}
+	p.coordinator = c
+	p.stream = &stream{w: p.w, worker: p, coordinator: c, incarnation: c.incarnation, term: c.term()}
 	p.session, p.ended = protocol.NewSession(hello), nil
 	p.post(protocol.Opened{})
 	if p.draining {
@@ -126,6 +133,14 @@ func (p *process) drain() {
 
 func (p *process) receive(s *stream, m message.FromCoordinator) {
 	if p.stream == s && p.session != nil {
+		if s.term < p.term {
+			p.w.happened["worker finds an earlier leader"]++
+			if !p.w.sabotage.lowerTerms {
+				p.post(protocol.Broken{Err: errors.New("the coordinator leads no more")})
+				return
+			}
+		}
+		p.term = max(p.term, s.term)
 		_, leave := m.(message.Leave)
 		p.dismissed = p.dismissed || leave
 		p.post(protocol.Received{Message: p.w.sabotage.received(m)})
@@ -150,7 +165,7 @@ func (p *process) post(e protocol.Event) {
 		p.rest()
 		return
 	}
-	for _, effect := range p.session.Step(p.w.time(), e) {
+	for _, effect := range p.session.Step(p.time(p.w), e) {
 		if !p.w.calm && p.w.oneIn(p.w.weather.crash) {
 			p.w.happened["worker crashes between effects"]++
 			p.crash()
@@ -239,6 +254,9 @@ func (p *process) rest() {
 	case errors.Is(p.ended, protocol.ErrLeft):
 		p.uploaded(func() { p.exit("left") })
 	case errors.Is(p.ended, protocol.ErrRefused):
+		if strings.Contains(p.ended.Error(), "lost its ledger") {
+			p.w.fail("rule 20: %s: %v", p, p.ended)
+		}
 		p.exit("refused")
 	case errors.Is(p.ended, protocol.ErrTransferred):
 		p.uploaded(func() {
@@ -285,7 +303,7 @@ func (p *process) crash() {
 	p.w.logf("%s crashes", p)
 	if p.stream != nil && (p.w.weather.knownDead || p.w.calm) {
 		s := p.stream
-		s.carryUp(func() { p.w.coordinator.streamBroke(s, "the stream broke") })
+		s.carryUp(func() { s.coordinator.streamBroke(s, "the stream broke") })
 	}
 	if p.w.weather.knownDead || p.w.calm {
 		p.leaveRing()
@@ -355,9 +373,9 @@ func (p *process) save(e protocol.Save) {
 		return
 	}
 	p.saving = true
-	c, incarnation := p.w.coordinator, p.w.coordinator.incarnation
+	c, incarnation := p.coordinator, p.coordinator.incarnation
 	p.at(p.w.between(10*time.Millisecond, 2*time.Second), func() {
-		lost := p.w.open(p.id, coordinatorHost) > 0
+		lost := p.w.open(p.id, c.id) > 0
 		p.saving = false
 		if lost && e.Final && p.session != nil {
 			p.post(protocol.NotSaved{Err: errors.New("it does not arrive")})

@@ -69,13 +69,13 @@ func (p *process) fits(n *node, want ergoflow.Mark) bool {
 }
 
 func (p *process) fetchCheckpoint(want ergoflow.Mark, put func(*node), fail func(string, ...any)) {
-	c, incarnation := p.w.coordinator, p.w.coordinator.incarnation
+	c, incarnation := p.coordinator, p.coordinator.incarnation
 	p.at(p.w.between(time.Millisecond, 300*time.Millisecond), func() {
-		if !c.up || c.incarnation != incarnation || p.w.open(p.id, coordinatorHost) > 0 {
+		if !c.up || c.incarnation != incarnation || p.w.open(p.id, c.id) > 0 {
 			fail("load checkpoint: the connection broke")
 			return
 		}
-		for _, n := range p.run.checkpoints {
+		for _, n := range c.stored[p.run] {
 			if p.fits(n, want) {
 				put(n)
 				return
@@ -159,6 +159,7 @@ func (p *process) checkLink(peer message.Member) {
 
 // connect takes the rank's place in the ring, which is connected when all members have.
 func (p *process) connect(w *work) {
+	p.newest = max(p.newest, w.assign.Generation)
 	w.ring = p.w.ring(w.assign)
 	w.ring.join(p, w.assign.Rank)
 }

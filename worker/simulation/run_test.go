@@ -11,7 +11,7 @@ type run struct {
 	plan        ergoflow.Plan
 	workers     ergoflow.WorkerBounds
 	entry       uint64
-	checkpoints []*node // durable
+	checkpoints []*node // durable; of several coordinators, those of which a leader was told so
 	finished    bool    // as a durable ledger says
 	failure     string  // likewise
 
@@ -41,16 +41,8 @@ func (w *world) withHash(hash string) *run {
 	return nil
 }
 
-// newestCheckpoint is the one with the greatest mark; nil: there is none.
-func (r *run) newestCheckpoint() *node {
-	var newest *node
-	for _, n := range r.checkpoints {
-		if newest == nil || n.mark.Compare(newest.mark) > 0 {
-			newest = n
-		}
-	}
-	return newest
-}
+// newestCheckpoint is the durable one with the greatest mark; nil: there is none.
+func (r *run) newestCheckpoint() *node { return newestOf(r.checkpoints) }
 
 // hasEnded reports whether the run is finished or has failed.
 func (r *run) hasEnded() bool { return r.finished || r.failure != "" }

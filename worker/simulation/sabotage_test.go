@@ -36,6 +36,18 @@ type sabotage struct {
 	ignoreRun      bool // a worker that prepares for another run keeps the state of the old one
 	alone          bool // no world has several runs
 	forgetStart    bool // the coordinator does not know that a run begins from an earlier state
+
+	one           bool    // all worlds have one coordinator
+	many          bool    // all worlds have several coordinators
+	unverified    bool    // a leader tells of heartbeats before it has verified that it leads
+	lowerTerms    bool    // workers obey leaders of terms that are over
+	minorSaved    bool    // a leader calls a checkpoint saved that it alone has
+	unfencedSaved bool    // a leader calls a checkpoint saved without verifying that it leads
+	noFetch       bool    // a leader does not fetch the checkpoints that it lacks
+	noReturn      bool    // a leader uses a checkpoint that no majority has
+	anyLeader     bool    // coordinators vote for those who lack entries
+	noSync        bool    // coordinators acknowledge entries before they are durable
+	drift         float64 // by which coordinators' clocks run faster, and workers' slower
 }
 
 var sabotages = []sabotage{
@@ -47,7 +59,7 @@ var sabotages = []sabotage{
 	{name: "commit when one member has applied a step", localCommit: true, want: "rule 5"},
 	{name: "forget the laggard", forgetLaggard: true},
 	{name: "admit before the state is there", admitEarly: true},
-	{name: "announce a generation before it is durable", latePersist: true, want: "rule 3"},
+	{name: "announce a generation before it is durable", one: true, latePersist: true, want: "rule"},
 	{name: "announce a checkpoint before it is durable", lateCheckpoint: true},
 	{name: "follow with a gap", followGaps: true},
 	{name: "do not notice silence", deafRings: true, want: "rule 12"},
@@ -55,8 +67,18 @@ var sabotages = []sabotage{
 	{name: "do not find links mended", neverMended: true, want: "rule 12"},
 	{name: "forget a run's most", noMost: true, want: "rule 15"},
 	{name: "move without forgetting the run", keepRun: true},
-	{name: "take a state into another run", ignoreRun: true},
+	{name: "take a state into another run", one: true, ignoreRun: true},
 	{name: "forget that a run begins from an earlier state", noStart: true, forgetStart: true, want: "rule 13"},
+	{name: "execute effects before their entry is committed", many: true, latePersist: true, want: "rule"},
+	{name: "hear heartbeats without verifying", many: true, unverified: true, want: "rule 7"},
+	{name: "let clocks run apart", many: true, alone: true, drift: 0.5, want: "rule 7"},
+	{name: "obey earlier leaders", many: true, lowerTerms: true, want: "rule 20"},
+	{name: "call a checkpoint saved that a minority has", many: true, minorSaved: true, want: "rule 19"},
+	{name: "call a checkpoint saved without verifying", many: true, unfencedSaved: true, want: "rule 19"},
+	{name: "do not fetch checkpoints", many: true, noFetch: true, want: "rule 19"},
+	{name: "use a checkpoint that a minority has", many: true, noReturn: true},
+	{name: "elect those who lack entries", many: true, anyLeader: true, want: "rule 18"},
+	{name: "acknowledge entries that are not durable", many: true, noSync: true, want: "rule 18"},
 }
 
 // config changes what the machine is configured with.

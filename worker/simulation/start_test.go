@@ -25,7 +25,7 @@ func TestMissingStart(t *testing.T) {
 func TestLostStart(t *testing.T) {
 	lost := 0
 	for seed := uint64(0); seed < 300; seed += 3 {
-		w := newWorld(seed, sabotage{alone: true}, false)
+		w := newWorld(seed, sabotage{alone: true, one: true}, false) // of several, a copy may be under way
 		for w.runs[0].newest == nil && w.broken == "" && w.now < patience {
 			w.next()
 		}
@@ -37,7 +37,8 @@ func TestLostStart(t *testing.T) {
 		}
 		lost++
 		w.runs[0].checkpoints = nil
-		w.coordinator.crash()
+		clear(w.leader().stored)
+		w.leader().crash()
 		for w.runs[0].failure == "" && w.broken == "" && w.now < 2*patience {
 			w.next()
 		}

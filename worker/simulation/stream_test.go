@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
@@ -13,10 +14,15 @@ import (
 type stream struct {
 	w           *world
 	worker      *process
-	incarnation int // of the coordinator
+	coordinator *coordinator
+	incarnation int    // of the coordinator
+	term        uint64 // of that
 	number      machine.Session
+	beats       []beat // that are not verified
+	heard       uint64 // the last that is
 
 	toCoordinator, toWorker         time.Duration // when the last message arrives
+	heldUp, heldDown                time.Duration // until then messages are held
 	coordinatorClosed, workerClosed bool          // this side is done with it
 	broken                          bool
 }
@@ -31,7 +37,7 @@ func (s *stream) up(m message.FromWorker) {
 		return
 	}
 	for range s.copies() {
-		s.carryUp(func() { s.w.coordinator.receive(s, m) })
+		s.carryUp(func() { s.coordinator.receive(s, m) })
 	}
 }
 
@@ -53,12 +59,12 @@ func (s *stream) copies() int {
 
 func (s *stream) carryUp(arrives func()) {
 	s.toCoordinator = max(s.toCoordinator, s.w.now+s.w.delay())
-	s.w.on(&s.w.coordinator.host, s.toCoordinator-s.w.now, func() { s.arriveUp(arrives) })
+	s.w.on(&s.coordinator.host, s.toCoordinator-s.w.now, func() { s.arriveUp(arrives) })
 }
 
 func (s *stream) arriveUp(arrives func()) {
-	if d := s.w.open(s.worker.id, coordinatorHost); d > 0 {
-		s.w.on(&s.w.coordinator.host, d, func() { s.arriveUp(arrives) })
+	if d := s.hold(&s.heldUp, s.worker.id, s.coordinator.id); d > 0 {
+		s.w.on(&s.coordinator.host, d, func() { s.arriveUp(arrives) })
 		return
 	}
 	if !s.broken && !s.coordinatorClosed && s.coordinatorIsThere() {
@@ -72,7 +78,7 @@ func (s *stream) carryDown(arrives func()) {
 }
 
 func (s *stream) arriveDown(arrives func()) {
-	if d := s.w.open(coordinatorHost, s.worker.id); d > 0 {
+	if d := s.hold(&s.heldDown, s.coordinator.id, s.worker.id); d > 0 {
 		s.w.on(&s.worker.host, d, func() { s.arriveDown(arrives) })
 		return
 	}
@@ -81,8 +87,15 @@ func (s *stream) arriveDown(arrives func()) {
 	}
 }
 
+// hold is for how long a message is held that arrives over a link: while that is cut, and behind
+// earlier ones, also where it is mended early.
+func (s *stream) hold(until *time.Duration, from, to ergoflow.WorkerID) time.Duration {
+	*until = max(*until, s.w.now+s.w.open(from, to))
+	return *until - s.w.now
+}
+
 func (s *stream) coordinatorIsThere() bool {
-	return s.w.coordinator.up && s.w.coordinator.incarnation == s.incarnation
+	return s.coordinator.up && s.coordinator.incarnation == s.incarnation
 }
 
 // snap breaks the stream: each side learns of it after its own delay.
@@ -103,9 +116,9 @@ func (s *stream) workerHears(d time.Duration) {
 }
 
 func (s *stream) coordinatorHears(d time.Duration, why string) {
-	s.w.on(&s.w.coordinator.host, d, func() {
+	s.w.on(&s.coordinator.host, d, func() {
 		if !s.coordinatorClosed && s.coordinatorIsThere() {
-			s.w.coordinator.streamBroke(s, why)
+			s.coordinator.streamBroke(s, why)
 		}
 	})
 }
@@ -116,7 +129,7 @@ func (s *stream) closeByWorker() {
 		return
 	}
 	s.workerClosed = true
-	s.carryUp(func() { s.w.coordinator.streamBroke(s, "the worker ended its stream") })
+	s.carryUp(func() { s.coordinator.streamBroke(s, "the worker ended its stream") })
 }
 
 func (s *stream) closeByCoordinator() {
@@ -125,4 +138,30 @@ func (s *stream) closeByCoordinator() {
 	}
 	s.carryDown(func() { s.worker.streamBroke(s) })
 	s.coordinatorClosed = true
+}
+
+// beat is a heartbeat that came, and the coordinator's last round at that time.
+type beat struct{ number, round uint64 }
+
+// hears notes a heartbeat.
+func (s *stream) hears(m message.FromWorker) {
+	if b, ok := m.(message.Heartbeat); ok && s.coordinator.consensus != nil {
+		s.beats = append(s.beats, beat{b.Number, s.coordinator.consensus.round})
+	}
+}
+
+// verified has a ping tell only of heartbeats that came before the coordinator verified that it
+// leads: before the round began that a majority has answered last.
+func (s *stream) verified(m message.FromCoordinator) message.FromCoordinator {
+	ping, ok := m.(message.Ping)
+	if !ok || s.coordinator.consensus == nil || s.w.sabotage.unverified {
+		return m
+	}
+	heard := uint64(0)
+	for len(s.beats) > 0 && s.beats[0].round < s.coordinator.consensus.verified {
+		heard = max(heard, s.beats[0].number)
+		s.beats = s.beats[1:]
+	}
+	s.heard = max(s.heard, heard)
+	return message.Ping{Heard: min(ping.Heard, s.heard)}
 }

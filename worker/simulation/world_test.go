@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
@@ -21,15 +20,17 @@ type world struct {
 	sequence uint64
 	sabotage sabotage
 	weather  weather
-	calm     bool // faults are over
+	calm     bool          // faults are over
+	spared   time.Duration // until then no fault strikes
 
-	runs        []*run
-	coordinator *coordinator
-	processes   []*process             // in the order of their start, dead ones included
-	links       map[link]time.Duration // cut until then
-	refusals    map[link]time.Duration // connections are refused until then
-	rings       map[ergoflow.Generation]*ring
-	doneSince   time.Duration
+	runs         []*run
+	coordinators []*coordinator
+	incarnations int
+	processes    []*process             // in the order of their start, dead ones included
+	links        map[link]time.Duration // cut until then
+	refusals     map[link]time.Duration // connections are refused until then
+	rings        map[ergoflow.Generation]*ring
+	doneSince    time.Duration
 
 	*checker
 	happened map[string]int // faults, by kind
@@ -48,8 +49,13 @@ type weather struct {
 	slow      time.Duration // longest delay of a message
 	gradient  time.Duration // longest time of a gradient
 	workers   int
-	knownDead bool // whether a crash breaks streams; otherwise it is silent, as that of a host
-	linksOnly bool // nothing fails but links between workers
+	knownDead bool          // whether a crash breaks streams; otherwise it is silent, as that of a host
+	lost      int           // one in so many messages between coordinators is lost
+	late      int           // one in so many is late
+	patience  time.Duration // of workers with a silent coordinator; zero: the default
+	sync      time.Duration // longest time until a write of a coordinator is on its disk
+	contact   time.Duration // after which a leader that reaches no majority steps down
+	linksOnly bool          // nothing fails but links between workers
 }
 
 func newWorld(seed uint64, s sabotage, verbose bool) *world {
@@ -68,17 +74,17 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 	if r.IntN(4) == 0 {
 		w.onlyLinks(first)
 	}
-	w.coordinator = &coordinator{w: w, disk: map[int]machine.Ledger{}}
+	w.newCoordinators()
 	if seed%3 == 0 { // no draw, so that the other worlds of the seeds stay as they were
 		first.plan.Start = "s"
 		if !s.noStart {
-			first.checkpoints = []*node{first.root}
+			w.store(first.root)
 		}
 	}
 	if seed%4 == 1 && !w.weather.linksOnly && !s.alone {
 		w.severalRuns()
 	}
-	w.coordinator.start()
+	w.startCoordinators()
 	for range w.weather.workers {
 		w.newProcess("")
 	}
@@ -122,7 +128,7 @@ const patience = 4 * time.Minute
 func (w *world) run() {
 	for len(w.queue) > 0 && w.broken == "" {
 		w.next()
-		if w.coordinator.done() {
+		if w.leader().done() {
 			if w.doneSince == 0 {
 				w.doneSince = w.now
 			}
@@ -137,7 +143,7 @@ func (w *world) run() {
 			return
 		}
 		if w.now > w.weather.faults+patience {
-			w.fail("no progress: %v after the last fault the run is not done: %s", patience, w.coordinator.status())
+			w.fail("no progress: %v after the last fault the run is not done: %s", patience, w.leader().status())
 		}
 	}
 }
@@ -151,8 +157,6 @@ func (w *world) next() {
 	}
 	next.happens()
 }
-
-func (w *world) time() time.Time { return time.Unix(1_000_000, 0).Add(w.now) }
 
 // after schedules a call.
 func (w *world) after(d time.Duration, happens func()) {
@@ -179,9 +183,10 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-// link is one direction between two hosts; the coordinator's is "coordinator".
+// link is one direction between two hosts.
 type link struct{ from, to ergoflow.WorkerID }
 
+// coordinatorHost is that of a single coordinator.
 const coordinatorHost = ergoflow.WorkerID("coordinator")
 
 // cut silences a direction for a while.
@@ -225,7 +230,11 @@ func (w *world) alive() []*process {
 }
 
 // host is the host of a coordinator or worker, which can hang.
-type host struct{ hangs time.Duration } // hangs until then
+type host struct {
+	id    ergoflow.WorkerID
+	hangs time.Duration // until then
+	rate  float64       // by which its clock is too fast
+}
 
 // on schedules a call on a host, in order, once the host does not hang.
 func (w *world) on(h *host, d time.Duration, happens func()) {
