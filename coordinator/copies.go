@@ -253,7 +253,10 @@ func (l *loop) spread(ctx context.Context, info checkpoint.Info, data []byte) er
 	if l.copies == nil {
 		return nil
 	}
-	return l.copies.spread(ctx, info, data, l.beside)
+	if err := l.copies.spread(ctx, info, data, l.beside); err != nil {
+		return err
+	}
+	return l.term.Verify() // otherwise the next leader may have asked a majority before the copy came
 }
 
 // gather brings the checkpoints of several coordinators together before the machine hears of any.

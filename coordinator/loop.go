@@ -79,6 +79,7 @@ type loop struct {
 	dumped      time.Time     // when they last did
 
 	term     *consensus.Term // in which this coordinator leads; nil: it is the only one
+	begun    time.Time       // when it began to
 	copies   *copies         // nil likewise
 	gathered chan struct{}   // closed when this coordinator has the newest checkpoints of the others
 

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -52,7 +53,7 @@ func (l *loop) executeQueue(effect queue.Effect) {
 	case queue.Withdraw:
 		l.step(machine.Withdraw{Entry: uint64(e.ID), Reason: e.Reason})
 	case queue.Launch:
-		l.processes.launch(e.Run)
+		l.launch(e.Run)
 	case queue.Terminate:
 		l.processes.terminate(e.ID, e.Attempt)
 	case queue.Answer:
@@ -61,6 +62,33 @@ func (l *loop) executeQueue(effect queue.Effect) {
 		l.about(journal.Queue).Warn(e.Text)
 	}
 }
+
+// launch starts the process of a retraining. Of several coordinators the one before may still have
+// one: its processes end when it notices that it does not lead any more.
+func (l *loop) launch(r queue.Run) {
+	if l.term == nil {
+		l.processes.launch(r)
+		return
+	}
+	l.help(func(ctx context.Context) {
+		select {
+		case <-time.After(time.Until(l.begun.Add(formerProcesses))):
+		case <-ctx.Done():
+			return
+		}
+		if l.term.Verify() == nil {
+			l.do(func() {
+				if now, known := l.runs.Run(r.ID); known && now.State == queue.Running && now.Attempt == r.Attempt {
+					l.processes.launch(r)
+				}
+			})
+		}
+	})
+}
+
+// formerProcesses is how long a coordinator that begins to lead leaves the former one's processes
+// to end.
+const formerProcesses = 5 * time.Second
 
 // begin hands a run to the fleet, unless that has it.
 func (l *loop) begin(r queue.Run) {

@@ -44,15 +44,17 @@ func (o *office[S]) now() (s S, ok bool, opened <-chan struct{}) {
 // vacancy answers calls while there is no server: by an error, or by nil once opened is closed.
 type vacancy func(ctx context.Context, opened <-chan struct{}) error
 
-// registrar registers services at a gRPC server so that calls reach the office's server.
-func (o *office[S]) registrar(at *grpc.Server, v vacancy) grpc.ServiceRegistrar {
-	return registrar[S]{o, at, v}
+// registrar registers services at a gRPC server so that calls reach the office's server. A call
+// that is one request and one answer is confirmed before.
+func (o *office[S]) registrar(at *grpc.Server, v vacancy, confirm func() error) grpc.ServiceRegistrar {
+	return registrar[S]{o, at, v, confirm}
 }
 
 type registrar[S any] struct {
 	office  *office[S]
 	at      *grpc.Server
 	vacancy vacancy
+	confirm func() error
 }
 
 // server is the one that a call is for.
@@ -76,6 +78,9 @@ func (r registrar[S]) RegisterService(d *grpc.ServiceDesc, _ any) {
 		own.Methods[i].Handler = func(_ any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 			s, err := r.server(ctx)
 			if err != nil {
+				return nil, err
+			}
+			if err := r.confirm(); err != nil {
 				return nil, err
 			}
 			return m.Handler(s, ctx, decode, intercept)

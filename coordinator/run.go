@@ -118,7 +118,7 @@ func (k *coordinator) serve(ctx context.Context) error {
 		options = append(options, secure.Serve(k.security.own, wire.Roles, k.refuse)...)
 	}
 	server := grpc.NewServer(options...)
-	wire.RegisterControlServer(k.control.registrar(server, k.elsewhere), nil)
+	wire.RegisterControlServer(k.control.registrar(server, k.elsewhere, k.confirm), nil)
 	wire.RegisterCoordinatorsServer(server, &members{coordinator: k})
 	serving, end := context.WithCancel(context.Background())
 	defer end()
@@ -127,7 +127,7 @@ func (k *coordinator) serve(ctx context.Context) error {
 	joins := grpc.NewServer() // serves nothing in plain text
 	if s := k.security; s != nil {
 		joins = grpc.NewServer(append(secure.ServeJoin(s.own, wire.Roles, k.refuse), grpc.MaxRecvMsgSize(maxJoinMessage))...)
-		wire.RegisterJoinServer(k.joining.registrar(joins, k.elsewhere), nil)
+		wire.RegisterJoinServer(k.joining.registrar(joins, k.elsewhere, k.confirm), nil)
 		group.Go(func() error { return joins.Serve(k.joins) })
 		group.Go(func() error { s.keepCredentials(serving, k.Log); return nil })
 	}
@@ -253,6 +253,7 @@ func (k *coordinator) newLoop(decided decided, services *services, term *consens
 		flights:  newFlights(k.Flight),
 		asked:    k.Asked,
 		term:     term,
+		begun:    time.Now(),
 		gathered: make(chan struct{}),
 	}
 	l.log, l.refused = l.about(journal.Coordinator), refusals{log: l.about(journal.Security)}

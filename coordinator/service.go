@@ -36,7 +36,7 @@ var errEnding = status.Error(codes.Unavailable, "the coordinator ends")
 
 // Submit implements wire.ControlServer. The plan is durable when it returns.
 func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
-	e := queue.Submit{Queue: r.GetQueue(), Replace: r.GetReplace(), Priority: int(r.GetPriority()), Parent: queue.ID(r.GetParent())}
+	e := queue.Submit{Queue: r.GetQueue(), Replace: r.GetReplace(), Priority: int(r.GetPriority()), Parent: queue.ID(r.GetParent()), Request: r.GetRequest()}
 	if r.GetConfig() != "" {
 		e.Kind, e.Config = queue.Retrain, r.GetConfig()
 		a, err := v.change(e)

@@ -126,7 +126,7 @@ func (v *service) ChangeSchedule(_ context.Context, r *wire.ChangeScheduleReques
 	case wire.ChangeScheduleRequest_ACTION_RESUME:
 		e = queue.ResumeSchedule{Name: name}
 	case wire.ChangeScheduleRequest_ACTION_RUN:
-		e = queue.RunSchedule{Name: name}
+		e = queue.RunSchedule{Name: name, Request: r.GetRequest()}
 	case wire.ChangeScheduleRequest_ACTION_REMOVE:
 		e = queue.RemoveSchedule{Name: name}
 	default:

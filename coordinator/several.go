@@ -23,8 +23,9 @@ import (
 )
 
 // patienceOfSeveral is the silence of a coordinator after which a worker looks for another, where
-// there are several. A leader that is cut off has been replaced by then.
-const patienceOfSeveral = 5 * time.Second
+// there are several. A leader that is cut off has been replaced by then, and the next one waits 5 s
+// for those that hold the state.
+const patienceOfSeveral = 3 * time.Second
 
 // openConsensus opens this coordinator's part in a cluster of several.
 func (k *coordinator) openConsensus(closing *closer) error {
@@ -91,6 +92,17 @@ func (k *coordinator) elsewhere(ctx context.Context, opened <-chan struct{}) err
 			return ctx.Err()
 		}
 	}
+}
+
+// confirm returns once a majority has said that this coordinator leads. Otherwise one that has been
+// deposed would answer by what was before.
+func (k *coordinator) confirm() error {
+	term := k.term.Load()
+	if term == nil || term.Verify() == nil {
+		return nil // without a term the service has gone, or is that of the only coordinator
+	}
+	leader, _ := k.node.Leader()
+	return wire.NotLeading(leader)
 }
 
 // takePart takes part in the consensus, and leads in its terms, until ctx ends.

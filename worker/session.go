@@ -143,12 +143,12 @@ func (s *session) receive(stream wire.Control_SessionClient, address string) {
 			return
 		}
 		received := convert.FromCoordinator(m)
+		if err := s.w.noteTerm(received); err != nil {
+			s.end(err)
+			return
+		}
 		if welcome, ok := received.(message.Welcome); ok {
-			if welcome.Term < s.w.term {
-				s.end(fmt.Errorf("the coordinator leads in term %d, and another has led in term %d since", welcome.Term, s.w.term))
-				return
-			}
-			s.w.term, s.welcomed = welcome.Term, true
+			s.welcomed = true
 			s.w.rings.AcceptPlaintext(welcome.AcceptPlaintext)
 			s.w.log.Info("joined", "coordinator", address)
 			s.w.flight.Add(flight.Record{Kind: flight.Joined, Text: address})
@@ -156,6 +156,25 @@ func (s *session) receive(stream wire.Control_SessionClient, address string) {
 		}
 		s.post(protocol.Received{Message: received})
 	}
+}
+
+// noteTerm fails where the coordinator that answers led before another one that the worker has
+// known: what it says, and that it refuses the worker, does not count any more.
+func (w *worker) noteTerm(received message.FromCoordinator) error {
+	var term uint64
+	switch m := received.(type) {
+	case message.Welcome:
+		term = m.Term
+	case message.Refuse:
+		term = m.Term
+	default:
+		return nil
+	}
+	if term < w.term {
+		return fmt.Errorf("the coordinator leads in term %d, and another has led in term %d since", term, w.term)
+	}
+	w.term = term
+	return nil
 }
 
 func (s *session) transmit(stream wire.Control_SessionClient) {

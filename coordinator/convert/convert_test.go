@@ -50,7 +50,7 @@ func TestFromCoordinatorKeepsAllFields(t *testing.T) {
 	messages := Messages{NATS: "nats://c:2", Store: "/shards", AcceptPlaintext: true, Term: 7}
 	for _, m := range []message.FromCoordinator{
 		message.Welcome{PingInterval: 250 * time.Millisecond, Patience: 10 * time.Second, Lease: 4 * time.Second, AcceptPlaintext: true, Term: 7},
-		message.Refuse{Reason: "old"},
+		message.Refuse{Reason: "old", Term: 7},
 		message.Ping{Heard: 1},
 		message.Generate{Plan: plan, NATS: messages.NATS, Store: messages.Store},
 		message.Prepare{Number: 1, Plan: plan, Follow: member, Store: messages.Store},

@@ -33,7 +33,7 @@ func (c *Messages) ToWorker(m message.FromCoordinator) *wire.CoordinatorMessage 
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{
 			PingInterval: m.PingInterval.Seconds(), Patience: m.Patience.Seconds(), Lease: m.Lease.Seconds(), AcceptPlaintext: c.AcceptPlaintext, Term: c.Term}}}
 	case message.Refuse:
-		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Refuse{Refuse: &wire.Refuse{Reason: m.Reason}}}
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Refuse{Refuse: &wire.Refuse{Reason: m.Reason, Term: c.Term}}}
 	case message.Ping:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Ping{Ping: &wire.Ping{Heard: m.Heard}}}
 	case message.Generate:
@@ -99,7 +99,7 @@ func FromCoordinator(m *wire.CoordinatorMessage) message.FromCoordinator {
 		w := b.Welcome
 		return message.Welcome{PingInterval: seconds(w.GetPingInterval()), Patience: seconds(w.GetPatience()), Lease: seconds(w.GetLease()), AcceptPlaintext: w.GetAcceptPlaintext(), Term: w.GetTerm()}
 	case *wire.CoordinatorMessage_Refuse:
-		return message.Refuse{Reason: b.Refuse.GetReason()}
+		return message.Refuse{Reason: b.Refuse.GetReason(), Term: b.Refuse.GetTerm()}
 	case *wire.CoordinatorMessage_Ping:
 		return message.Ping{Heard: b.Ping.GetHeard()}
 	case *wire.CoordinatorMessage_Generate:

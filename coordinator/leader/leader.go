@@ -137,7 +137,7 @@ func (c *Conn) Close() error {
 }
 
 // Invoke implements grpc.ClientConnInterface. While no coordinator leads it asks again until ctx
-// ends. A call whose outcome is unknown it repeats only if that changes nothing.
+// ends. A call whose outcome is unknown it repeats only where that does nothing twice.
 func (c *Conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	for hops := 0; ; hops++ {
 		target := c.present(ctx)
@@ -152,7 +152,7 @@ func (c *Conn) Invoke(ctx context.Context, method string, args, reply any, opts 
 			c.turn(named)
 		case notLeading:
 			hops = maxHops
-		case status.Code(err) == codes.Unavailable && ctx.Err() == nil && c.turnFrom(target) && reads[method]:
+		case status.Code(err) == codes.Unavailable && ctx.Err() == nil && c.turnFrom(target) && repeatable(method, args):
 		default:
 			return err
 		}
@@ -168,10 +168,23 @@ func (c *Conn) Invoke(ctx context.Context, method string, args, reply any, opts 
 	}
 }
 
-// reads are the methods that change nothing: repeating them is harmless.
-var reads = map[string]bool{
-	wire.Control_Status_FullMethodName: true, wire.Control_Runs_FullMethodName: true, wire.Control_Schedules_FullMethodName: true,
-	wire.Control_Tokens_FullMethodName: true, wire.Control_Authorities_FullMethodName: true,
+// repeatable reports whether a call that was made twice does what one does: it reads, or names its
+// request, or sets what may be set again.
+func repeatable(method string, args any) bool {
+	switch r := args.(type) {
+	case *wire.SubmitRequest:
+		return r.GetRequest() != ""
+	case *wire.ChangeScheduleRequest:
+		return r.GetAction() == wire.ChangeScheduleRequest_ACTION_RUN && r.GetRequest() != ""
+	case *wire.AddScheduleRequest:
+		return true
+	}
+	switch method {
+	case wire.Control_Status_FullMethodName, wire.Control_Runs_FullMethodName, wire.Control_Schedules_FullMethodName,
+		wire.Control_Tokens_FullMethodName, wire.Control_Authorities_FullMethodName:
+		return true
+	}
+	return false
 }
 
 // NewStream implements grpc.ClientConnInterface. It first asks who leads, since a stream cannot

@@ -28,7 +28,10 @@ type (
 		Term uint64
 	}
 	// Refuse answers Hello: there is no session, and the stream ends.
-	Refuse struct{ Reason string }
+	Refuse struct {
+		Reason string
+		Term   uint64 // as in Welcome
+	}
 	// Ping asks for a Heartbeat.
 	Ping struct{ Heard uint64 } // number of the last heartbeat that came; 0: none yet
 

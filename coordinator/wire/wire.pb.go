@@ -1828,6 +1828,7 @@ func (x *Welcome) GetAcceptPlaintext() bool {
 type Refuse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"` // as in Welcome
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1867,6 +1868,13 @@ func (x *Refuse) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Refuse) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 // Ping asks for a Heartbeat.
@@ -2708,6 +2716,7 @@ type SubmitRequest struct {
 	Parent        uint64                 `protobuf:"varint,7,opt,name=parent,proto3" json:"parent,omitempty"`       // number of the retraining that submits it; 0: none
 	Workers       *WorkerBounds          `protobuf:"bytes,8,opt,name=workers,proto3" json:"workers,omitempty"`      // absent: as the run has, or else the coordinator's default
 	Config        string                 `protobuf:"bytes,9,opt,name=config,proto3" json:"config,omitempty"`        // of a retraining, instead of plan and until: its configuration's file on the coordinator's machine
+	Request       string                 `protobuf:"bytes,10,opt,name=request,proto3" json:"request,omitempty"`     // a name that no other request has: sent again under it, this one adds no second run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2801,6 +2810,13 @@ func (x *SubmitRequest) GetWorkers() *WorkerBounds {
 func (x *SubmitRequest) GetConfig() string {
 	if x != nil {
 		return x.Config
+	}
+	return ""
+}
+
+func (x *SubmitRequest) GetRequest() string {
+	if x != nil {
+		return x.Request
 	}
 	return ""
 }
@@ -3354,6 +3370,7 @@ type ChangeScheduleRequest struct {
 	state         protoimpl.MessageState       `protogen:"open.v1"`
 	Name          string                       `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Action        ChangeScheduleRequest_Action `protobuf:"varint,2,opt,name=action,proto3,enum=ergoflow.v1.ChangeScheduleRequest_Action" json:"action,omitempty"`
+	Request       string                       `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"` // of ACTION_RUN, as in SubmitRequest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3400,6 +3417,13 @@ func (x *ChangeScheduleRequest) GetAction() ChangeScheduleRequest_Action {
 		return x.Action
 	}
 	return ChangeScheduleRequest_ACTION_UNSPECIFIED
+}
+
+func (x *ChangeScheduleRequest) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
 }
 
 type ChangeScheduleReply struct {
@@ -6217,9 +6241,10 @@ const file_wire_proto_rawDesc = "" +
 	"\bpatience\x18\x02 \x01(\x01R\bpatience\x12\x14\n" +
 	"\x05lease\x18\x03 \x01(\x01R\x05lease\x12\x12\n" +
 	"\x04term\x18\x05 \x01(\x04R\x04term\x12)\n" +
-	"\x10accept_plaintext\x18\x04 \x01(\bR\x0facceptPlaintext\" \n" +
+	"\x10accept_plaintext\x18\x04 \x01(\bR\x0facceptPlaintext\"4\n" +
 	"\x06Refuse\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1c\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\x1c\n" +
 	"\x04Ping\x12\x14\n" +
 	"\x05heard\x18\x01 \x01(\x04R\x05heard\"b\n" +
 	"\bGenerate\x12%\n" +
@@ -6285,7 +6310,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\":\n" +
 	"\x04Dump\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1a\n" +
-	"\boccasion\x18\x02 \x01(\tR\boccasion\"\xab\x02\n" +
+	"\boccasion\x18\x02 \x01(\tR\boccasion\"\xc5\x02\n" +
 	"\rSubmitRequest\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12(\n" +
 	"\x05until\x18\x02 \x01(\x0e2\x12.ergoflow.v1.StageR\x05until\x12\x18\n" +
@@ -6295,7 +6320,9 @@ const file_wire_proto_rawDesc = "" +
 	"\bpriority\x18\x06 \x01(\x11R\bpriority\x12\x16\n" +
 	"\x06parent\x18\a \x01(\x04R\x06parent\x123\n" +
 	"\aworkers\x18\b \x01(\v2\x19.ergoflow.v1.WorkerBoundsR\aworkers\x12\x16\n" +
-	"\x06config\x18\t \x01(\tR\x06config\"2\n" +
+	"\x06config\x18\t \x01(\tR\x06config\x12\x18\n" +
+	"\arequest\x18\n" +
+	" \x01(\tR\arequest\"2\n" +
 	"\fWorkerBounds\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\rR\x03min\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\rR\x03max\"\x1d\n" +
@@ -6336,10 +6363,11 @@ const file_wire_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\rR\x04next\"$\n" +
 	"\x0eSchedulesReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"\xd8\x01\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xf2\x01\n" +
 	"\x15ChangeScheduleRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12A\n" +
-	"\x06action\x18\x02 \x01(\x0e2).ergoflow.v1.ChangeScheduleRequest.ActionR\x06action\"h\n" +
+	"\x06action\x18\x02 \x01(\x0e2).ergoflow.v1.ChangeScheduleRequest.ActionR\x06action\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\tR\arequest\"h\n" +
 	"\x06Action\x12\x16\n" +
 	"\x12ACTION_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fACTION_PAUSE\x10\x01\x12\x11\n" +

@@ -2,6 +2,7 @@ package conduct
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -91,7 +92,7 @@ func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stag
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	r := &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Version: ergoflow.Build(),
-		Replace: s.Replace, Queue: s.Queue, Priority: int32(s.Priority), Parent: parent()}
+		Replace: s.Replace, Queue: s.Queue, Priority: int32(s.Priority), Parent: parent(), Request: rand.Text()}
 	if b := s.Workers; b != nil {
 		r.Workers = &wire.WorkerBounds{Min: uint32(b.Min), Max: uint32(b.Max)}
 	}
@@ -111,7 +112,7 @@ func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stag
 func (c *Client) SubmitRetraining(ctx context.Context, config string, priority int) (queue.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	reply, err := c.Control.Submit(ctx, &wire.SubmitRequest{Config: config, Queue: true, Priority: int32(priority)})
+	reply, err := c.Control.Submit(ctx, &wire.SubmitRequest{Config: config, Queue: true, Priority: int32(priority), Request: rand.Text()})
 	return queue.ID(reply.GetId()), queueError("submit the retraining "+config, err)
 }
 

@@ -2,6 +2,7 @@ package conduct
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -85,7 +86,7 @@ func (c *Client) Schedules(ctx context.Context, name string, next int) (list []q
 func (c *Client) ChangeSchedule(ctx context.Context, name string, action wire.ChangeScheduleRequest_Action) (queue.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	reply, err := c.Control.ChangeSchedule(ctx, &wire.ChangeScheduleRequest{Name: name, Action: action})
+	reply, err := c.Control.ChangeSchedule(ctx, &wire.ChangeScheduleRequest{Name: name, Action: action, Request: rand.Text()})
 	return queue.ID(reply.GetId()), queueError("schedule "+name, err)
 }
 
