@@ -51,7 +51,7 @@ func (w *worker) shardsAt(ctx context.Context, location string) (*shards, error)
 	if err != nil {
 		return nil, err
 	}
-	if s.store, err = store.Open(ctx, l, store.Options{Access: jobs.Access{Credentials: w.trust, Files: w.natsFiles}}); err != nil {
+	if s.store, err = store.Open(ctx, l, store.Options{Access: jobs.Access{Credentials: w.trust, Files: w.natsFiles}, Wait: true}); err != nil {
 		return nil, fmt.Errorf("shard store: %w", err)
 	}
 	if s.cache, err = depot.OpenCache(cache, w.cacheBytes, w.log); err != nil {

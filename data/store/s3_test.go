@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -25,31 +24,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/store/storetest"
 )
 
-// fake is a server of S3 in this process, behind a handler that may fail in its place.
-func fake(t *testing.T, before func(http.ResponseWriter, *http.Request) (answered bool)) *httptest.Server {
-	t.Helper()
-	s3test.Credentials(t)
-	backend := s3mem.New()
-	if err := backend.CreateBucket("bucket"); err != nil {
-		t.Fatal(err)
-	}
-	s3 := gofakes3.New(backend).Server()
-	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if before == nil || !before(w, r) {
-			s3.ServeHTTP(w, r)
-		}
-	}))
-}
-
-func serve(t *testing.T, handler http.Handler) *httptest.Server {
-	t.Helper()
-	server := httptest.NewUnstartedServer(handler)
-	server.Config.ErrorLog = s3test.Quiet
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
-}
-
 func open(t *testing.T, location string) store.Store {
 	t.Helper()
 	l, err := store.Parse(location)
@@ -64,40 +38,29 @@ func open(t *testing.T, location string) store.Store {
 	return s
 }
 
-func at(server, path string) string {
-	return "s3://bucket" + path + "?endpoint=" + url.QueryEscape(server)
-}
-
 func TestS3(t *testing.T) {
-	server := fake(t, nil)
+	server := s3test.Fake(t, nil)
 	for _, prefix := range []string{"", "/a/b", "/odd é+%25%3F%23 &=~'(1)!*,;:@$"} {
-		t.Run(prefix, func(t *testing.T) { storetest.Conform(t, open(t, at(server.URL, prefix))) })
+		t.Run(prefix, func(t *testing.T) { storetest.Conform(t, open(t, s3test.Location(server.URL, prefix))) })
 	}
-}
-
-// refusal is an answer of S3.
-func refusal(w http.ResponseWriter, status int, code string) {
-	w.Header().Set("Content-Type", "application/xml")
-	w.WriteHeader(status)
-	fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, code)
 }
 
 // Errors that pass are met again until they have passed.
 func TestS3Passing(t *testing.T) {
 	for name, fail := range map[string]func(http.ResponseWriter, *http.Request){
-		"500":      func(w http.ResponseWriter, _ *http.Request) { refusal(w, 500, "InternalError") },
-		"503":      func(w http.ResponseWriter, _ *http.Request) { refusal(w, 503, "SlowDown") },
-		"conflict": func(w http.ResponseWriter, _ *http.Request) { refusal(w, 409, "ConditionalRequestConflict") },
+		"500":      func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 500, "InternalError") },
+		"503":      func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 503, "SlowDown") },
+		"conflict": func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 409, "ConditionalRequestConflict") },
 		"cut":      func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"cut in the body": func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.CopyN(io.Discard, r.Body, 10)
 			panic(http.ErrAbortHandler)
 		},
-		"expired": func(w http.ResponseWriter, _ *http.Request) { refusal(w, 400, "ExpiredToken") },
+		"expired": func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 400, "ExpiredToken") },
 		"no XML":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) },
 	} {
 		var requests, failures atomic.Int32
-		server := fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+		server := s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
 			if requests.Add(1)%2 == 1 {
 				failures.Add(1)
 				fail(w, r)
@@ -105,7 +68,7 @@ func TestS3Passing(t *testing.T) {
 			}
 			return false
 		})
-		s := open(t, at(server.URL, ""))
+		s := open(t, s3test.Location(server.URL, ""))
 		want := storetest.Content(1000, 1)
 		storetest.Put(t, s, "a", want)
 		if got, err := storetest.Read(t.Context(), s, "a", 0, 1000); err != nil || !bytes.Equal(got, want) {
@@ -124,7 +87,7 @@ func TestS3Passing(t *testing.T) {
 func TestS3LostAnswer(t *testing.T) {
 	var lost atomic.Bool
 	var server *httptest.Server
-	server = fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+	server = s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && r.Header.Get("X-Again") == "" && !lost.Swap(true) {
 			again := r.Clone(r.Context())
 			again.Header.Set("X-Again", "1")
@@ -133,7 +96,7 @@ func TestS3LostAnswer(t *testing.T) {
 		}
 		return false
 	})
-	s := open(t, at(server.URL, ""))
+	s := open(t, s3test.Location(server.URL, ""))
 	if err := s.Put(t.Context(), "a", strings.NewReader("x"), 1); !errors.Is(err, store.ErrExists) {
 		t.Error(err)
 	}
@@ -158,12 +121,12 @@ func TestS3Refusals(t *testing.T) {
 		{412, "PreconditionFailed", store.ErrExists, ""},
 	} {
 		var requests atomic.Int32
-		server := fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
+		server := s3test.Fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
 			requests.Add(1)
-			refusal(w, c.status, c.code)
+			s3test.Refuse(w, c.status, c.code)
 			return true
 		})
-		s := open(t, at(server.URL, ""))
+		s := open(t, s3test.Location(server.URL, ""))
 		err := s.Put(t.Context(), "a", strings.NewReader("x"), 1)
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || requests.Load() != 1 {
 			t.Errorf("%s: %v after %d requests", c.code, err, requests.Load())
@@ -176,13 +139,13 @@ func TestS3Refusals(t *testing.T) {
 
 // Credentials that never become valid end after some attempts.
 func TestS3Expired(t *testing.T) {
-	server := fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
-		refusal(w, 403, "ExpiredToken")
+	server := s3test.Fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
+		s3test.Refuse(w, 403, "ExpiredToken")
 		return true
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := open(t, at(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); !errors.Is(err, store.ErrDenied) {
+	if err := open(t, s3test.Location(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); !errors.Is(err, store.ErrDenied) {
 		t.Error(err)
 	}
 }
@@ -190,7 +153,7 @@ func TestS3Expired(t *testing.T) {
 // A body that ends early is an error of the reader, not a shorter object.
 func TestS3CutBody(t *testing.T) {
 	var server *httptest.Server
-	server = fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+	server = s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet || r.Header.Get("X-Again") != "" {
 			return false
 		}
@@ -207,7 +170,7 @@ func TestS3CutBody(t *testing.T) {
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	s := open(t, at(server.URL, ""))
+	s := open(t, s3test.Location(server.URL, ""))
 	storetest.Put(t, s, "a", storetest.Content(1000, 1))
 	got, err := storetest.Read(t.Context(), s, "a", 0, 1000)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || len(got) > 300 {
@@ -217,21 +180,21 @@ func TestS3CutBody(t *testing.T) {
 
 // A server without conditional writes is found by the probe.
 func TestS3Unsafe(t *testing.T) {
-	server := fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
+	server := s3test.Fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		r.Header.Del("If-None-Match")
 		return false
 	})
-	if err := store.Probe(t.Context(), open(t, at(server.URL, "")), "x"); !errors.Is(err, store.ErrUnsafe) {
+	if err := store.Probe(t.Context(), open(t, s3test.Location(server.URL, "")), "x"); !errors.Is(err, store.ErrUnsafe) {
 		t.Error(err)
 	}
-	server = fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+	server = s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
-			refusal(w, 403, "AccessDenied")
+			s3test.Refuse(w, 403, "AccessDenied")
 			return true
 		}
 		return false
 	})
-	if err := store.Probe(t.Context(), open(t, at(server.URL, "")), "x"); !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "cannot write") {
+	if err := store.Probe(t.Context(), open(t, s3test.Location(server.URL, "")), "x"); !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "cannot write") {
 		t.Error(err)
 	}
 }
@@ -239,11 +202,11 @@ func TestS3Unsafe(t *testing.T) {
 // The server refuses bytes that changed on the way.
 func TestS3ChangedUpload(t *testing.T) {
 	var hash atomic.Value
-	server := fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
+	server := s3test.Fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		hash.Store(r.Header.Get("X-Amz-Content-Sha256"))
 		return false
 	})
-	s := open(t, at(server.URL, ""))
+	s := open(t, s3test.Location(server.URL, ""))
 	storetest.Put(t, s, "a", []byte("x"))
 	if got := hash.Load(); got != "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" { // echo -n x | sha256sum
 		t.Errorf("the signature covers %v", got)
@@ -251,10 +214,10 @@ func TestS3ChangedUpload(t *testing.T) {
 }
 
 func TestS3Credentials(t *testing.T) {
-	server := fake(t, nil)
+	server := s3test.Fake(t, nil)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	l, err := store.Parse(at(server.URL, ""))
+	l, err := store.Parse(s3test.Location(server.URL, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +250,7 @@ func TestS3CA(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := open(t, at(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+	if err := open(t, s3test.Location(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); err == nil || !strings.Contains(err.Error(), "unknown authority") {
 		t.Error(err)
 	}
 	file := filepath.Join(t.TempDir(), "ca.pem")
@@ -295,12 +258,12 @@ func TestS3CA(t *testing.T) {
 	if err := os.WriteFile(file, ca, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, at(server.URL, "")+"&ca="+url.QueryEscape(file))
+	s := open(t, s3test.Location(server.URL, "")+"&ca="+url.QueryEscape(file))
 	if err := store.Probe(t.Context(), s, "x"); err != nil {
 		t.Error(err)
 	}
 	for _, wrong := range []string{filepath.Join(t.TempDir(), "none"), os.Args[0]} {
-		l, err := store.Parse(at(server.URL, "") + "&ca=" + url.QueryEscape(wrong))
+		l, err := store.Parse(s3test.Location(server.URL, "") + "&ca=" + url.QueryEscape(wrong))
 		if err != nil {
 			t.Fatal(err)
 		}

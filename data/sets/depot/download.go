@@ -66,7 +66,7 @@ func (d *Depot) transfer(ctx context.Context, in *shard.Incoming, peers Peers) e
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if disk.Full(err) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrGone) {
+		if disk.Full(err) || lasting(err) {
 			return err
 		}
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRange) {
@@ -78,13 +78,26 @@ func (d *Depot) transfer(ctx context.Context, in *shard.Incoming, peers Peers) e
 		if n >= attempts {
 			return err
 		}
-		select {
-		case <-time.After(pause + rand.N(pause)):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := wait(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// lasting reports whether the next request would meet the same error.
+func lasting(err error) bool {
+	return errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrGone)
+}
+
+// wait pauses before another attempt.
+func wait(ctx context.Context) error {
+	select {
+	case <-time.After(pause + rand.N(pause)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // pause is before another attempt, and twice as long at most.
