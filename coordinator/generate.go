@@ -33,6 +33,9 @@ func (l *loop) scan(plan ergoflow.Plan) {
 		if result.Present, err = l.presentShards(ctx, plan.Dataset, plan.Shards+1); err != nil {
 			return
 		}
+		if l.restore(ctx, plan.Run) != nil {
+			return
+		}
 		info, ok := l.newest(plan.Run)
 		result.HasCheckpoint, result.Checkpoint = ok, info.Mark()
 		l.do(func() {

@@ -92,6 +92,7 @@ type services struct {
 	queue    *jobs.Queue
 	natsURL  string
 	store    shards
+	objects  store.Store  // behind store; nil: that is a directory
 	location string       // of the store, for workers
 	nats     *jobs.Server // nil if it is another's
 	members  *gossip.Gossip
@@ -125,7 +126,7 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 		return nil, err
 	}
 	closing.add(func() error { s.queue.Close(); return nil })
-	s.store, s.location, err = openStore(ctx, c, s.natsURL, jobs.Access{Credentials: security.credentials(), Files: c.NATSFiles}, closing)
+	s.store, s.objects, s.location, err = openStore(ctx, c, s.natsURL, jobs.Access{Credentials: security.credentials(), Files: c.NATSFiles}, closing)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,11 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	noteBeginning(c.Flight, state.killed)
-	err = serve(ctx, c, newLoop(c, state, services, security), services)
+	l := newLoop(c, state, services, security)
+	if err := l.openArchive(c, services.objects); err != nil {
+		return err
+	}
+	err = serve(ctx, c, l, services)
 	noteEnd(c.Flight, err)
 	c.Flight.Close()
 	return err
@@ -156,6 +160,7 @@ func serve(ctx context.Context, c Config, l *loop, services *services) error {
 		group.Go(func() error { l.keepSecure(looping, services.nats); return nil })
 	}
 	group.Go(func() error { l.sweepStore(looping); return nil })
+	group.Go(func() error { l.archiving.keep(looping); return nil })
 	if services.http != nil {
 		group.Go(func() error { return l.serveHTTP(looping, c, services.http) })
 	}

@@ -35,6 +35,7 @@ func (v *service) SaveStart(stream wire.Control_SaveStartServer) error {
 	if info, err = v.loop.saved.Save(info, data); err != nil {
 		return storeError(err)
 	}
+	v.loop.archiving.offer(info.Run)
 	if !v.loop.post(machine.Saved{Run: info.Run, State: info.Mark()}) {
 		return errEnding
 	}
