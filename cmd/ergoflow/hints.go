@@ -10,6 +10,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/archive"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data"
@@ -82,6 +83,7 @@ var hints = []struct {
 	{coordinator.ErrLedger, "move coordinator.db away; the same command then continues from checkpoints.db"},
 	{registry.ErrExport, "name a directory that `ergoflow models export` made, or export the version again"},
 	{checkpoint.ErrCorrupt, "`ergoflow checkpoints verify` names what is damaged; import an export, or train again in another --dir"},
+	{archive.ErrCorrupt, "a coordinator takes the next older checkpoint; delete the objects named with the store's own tools"},
 	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows the checkpoints of a directory"},
 	{checkpoint.ErrLocked, "end the ergoflow process that works in this directory, or choose another --dir"},
 	{checkpoint.ErrAmbiguous, "give more of the ID; `ergoflow checkpoints list` shows all IDs"},

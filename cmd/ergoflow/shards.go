@@ -98,7 +98,7 @@ bucket that no manifest names.`,
 			return errors.Join(bad, unread)
 		},
 	}
-	flags.add(cmd)
+	flags.add(cmd, "location of the shards")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the manifests as JSON (docs/formats.md)")
 	cmd.Flags().BoolVar(&onlyImports, "imports", false, "list the imports instead of the shards")
 	return cmd
@@ -190,7 +190,7 @@ manifests. Ends with code 1 and names what is damaged or missing.`,
 			return nil
 		},
 	}
-	flags.add(cmd)
+	flags.add(cmd, "location of the shards")
 	return cmd
 }
 

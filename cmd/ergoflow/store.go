@@ -10,13 +10,13 @@ import (
 	"github.com/ergoflow/ergoflow/data/store"
 )
 
-// storeFlags say where a command finds shards: in the directory of a run, or at a location as
-// --store of the coordinator.
+// storeFlags say where a command finds shards or checkpoints: in the directory of a run, or at a
+// location as --store of the coordinator.
 type storeFlags struct{ dir, store, natsFiles string }
 
-func (f *storeFlags) add(cmd *cobra.Command) {
+func (f *storeFlags) add(cmd *cobra.Command, store string) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "directory of the run or coordinator")
-	cmd.Flags().StringVar(&f.store, "store", "", "location of the shards, as --store of the coordinator; with nats:// --dir names the coordinator whose server it is (default DIR/shards)")
+	cmd.Flags().StringVar(&f.store, "store", "", store+", as --store of the coordinator; with nats:// --dir names the coordinator whose server it is")
 	cmd.Flags().StringVar(&f.natsFiles, "nats-files", "", "directory with what the server of nats:// asks for, as --nats-files of the coordinator")
 	cmd.MarkFlagsOneRequired("dir", "store")
 }
