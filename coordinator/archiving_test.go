@@ -28,17 +28,24 @@ type lab struct {
 	t        *testing.T
 	store    store.Store
 	location string
-	denies   atomic.Bool // puts of checkpoints
+	refuses  atomic.Pointer[refusedBy] // puts of checkpoints; nil: it does not
+}
+
+// refusedBy is an answer of S3.
+type refusedBy struct {
+	status int
+	code   string
 }
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	b := &lab{t: t}
 	server := s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
-		if !b.denies.Load() || r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/checkpoints/") {
+		by := b.refuses.Load()
+		if by == nil || r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/checkpoints/") {
 			return false
 		}
-		s3test.Refuse(w, http.StatusForbidden, "AccessDenied")
+		s3test.Refuse(w, by.status, by.code)
 		return true
 	})
 	b.location = s3test.Location(server.URL, "/odd é %25prefix")
@@ -200,23 +207,33 @@ func forgetFrom(t *testing.T, dir string, step ergoflow.Step) {
 // A bucket that takes no checkpoints does not hold up the training. The status says why, and when
 // it takes them again the newest is copied.
 func TestArchiveAway(t *testing.T) {
-	b := newLab(t)
-	s := b.start(t.TempDir(), "lab")
-	s.await("the checkpoints are taken over", func(Status) bool { return len(b.holders()) > 0 })
-	b.denies.Store(true)
-	s.submit(plan, wire.Stage_STAGE_TRAIN)
-	connect(t, s, "a", -1)
-	s.await("the end", func(st Status) bool { return st.State == machine.StateDone })
-	st := s.await("a problem", func(st Status) bool { return st.Archive.Problem != "" })
-	if !strings.Contains(st.Archive.Problem, "access denied") || strings.Contains(st.Archive.Problem, s3test.Secret) {
-		t.Errorf("%+v", st.Archive)
-	}
-	if n := len(b.entries("lab")); n != 0 {
-		t.Errorf("%d checkpoints in the bucket", n)
-	}
-	b.denies.Store(false)
-	if st := s.archived(30); st.Archive.Problem != "" || st.Archive.Cluster != "lab" {
-		t.Errorf("%+v", st.Archive)
+	for code, c := range map[string]struct {
+		status int
+		says   string
+	}{
+		"AccessDenied":         {403, "access denied"}, // credentials that only read
+		"NoSuchBucket":         {404, "the bucket does not exist"},
+		"XMinioStorageFull":    {507, "the store is full"},
+		"RequestTimeTooSkewed": {403, "this machine's clock and the server's differ too much"},
+	} {
+		t.Run(code, func(t *testing.T) {
+			b := newLab(t)
+			s := b.start(t.TempDir(), "lab")
+			s.await("the checkpoints are taken over", func(Status) bool { return len(b.holders()) > 0 })
+			b.refuses.Store(&refusedBy{c.status, code})
+			s.submit(plan, wire.Stage_STAGE_TRAIN)
+			connect(t, s, "a", -1)
+			s.await("the end", func(st Status) bool { return st.State == machine.StateDone })
+			st := s.await("a problem", func(st Status) bool { return st.Archive.Problem != "" })
+			if text := st.Archive.Problem; !strings.Contains(text, c.says) || strings.Contains(text, s3test.Secret) || strings.Contains(text, "\n") {
+				t.Errorf("%+v", st.Archive)
+			}
+			if n := len(b.entries("lab")); n != 0 {
+				t.Errorf("%d checkpoints in the bucket", n)
+			}
+			b.refuses.Store(nil)
+			s.await("the newest is in the bucket", func(st Status) bool { return st.Archive.Step == 30 && st.Archive.Problem == "" })
+		})
 	}
 }
 

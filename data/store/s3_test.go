@@ -56,12 +56,19 @@ func TestS3Passing(t *testing.T) {
 			_, _ = io.CopyN(io.Discard, r.Body, 10)
 			panic(http.ErrAbortHandler)
 		},
-		"expired": func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 400, "ExpiredToken") },
-		"no XML":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) },
+		"500 on HEAD": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"wrong checksum": func(w http.ResponseWriter, _ *http.Request) {
+			s3test.Refuse(w, 400, "XAmzContentSHA256Mismatch")
+		},
+		"wrong digest": func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 400, "BadDigest") },
+		"slow":         func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 400, "RequestTimeout") },
+		"429":          func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 429, "TooManyRequests") },
+		"expired":      func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 400, "ExpiredToken") },
+		"no XML":       func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) },
 	} {
 		var requests, failures atomic.Int32
 		server := s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
-			if requests.Add(1)%2 == 1 {
+			if requests.Add(1)%3 == 1 {
 				failures.Add(1)
 				fail(w, r)
 				return true
@@ -69,15 +76,29 @@ func TestS3Passing(t *testing.T) {
 			return false
 		})
 		s := open(t, s3test.Location(server.URL, ""))
-		want := storetest.Content(1000, 1)
-		storetest.Put(t, s, "a", want)
-		if got, err := storetest.Read(t.Context(), s, "a", 0, 1000); err != nil || !bytes.Equal(got, want) {
+		for key, size := range map[string]int64{"a": 1000, "parts": store.Exclusive + 1} {
+			want := storetest.Content(int(size), 1)
+			storetest.Put(t, s, key, want)
+			if got, err := storetest.Read(t.Context(), s, key, 0, size); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if o, err := s.Stat(t.Context(), "a"); err != nil || o.Bytes != 1000 {
+			t.Errorf("%s: %+v, %v", name, o, err)
+		}
+		if _, err := s.Stat(t.Context(), "none"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n, err := s.Sweep(t.Context(), "", time.Now()); err != nil || n != 0 {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+		if err := s.Delete(t.Context(), "parts"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if all, err := s.List(t.Context(), ""); err != nil || len(all) != 1 {
 			t.Errorf("%s: %v, %v", name, all, err)
 		}
-		if failures.Load() < 3 {
+		if failures.Load() < 6 {
 			t.Errorf("%s: only %d failures", name, failures.Load())
 		}
 	}
@@ -112,13 +133,15 @@ func TestS3Refusals(t *testing.T) {
 		code   string
 		want   error
 		says   string
+		only   string // the one operation that is refused so; empty: each
 	}{
-		{403, "AccessDenied", store.ErrDenied, "AccessDenied"},
-		{403, "SignatureDoesNotMatch", store.ErrDenied, ""},
-		{403, "RequestTimeTooSkewed", store.ErrDenied, "clock"},
-		{404, "NoSuchBucket", store.ErrGone, ""},
-		{507, "XMinioStorageFull", store.ErrFull, ""},
-		{412, "PreconditionFailed", store.ErrExists, ""},
+		{403, "AccessDenied", store.ErrDenied, "AccessDenied", ""},
+		{403, "SignatureDoesNotMatch", store.ErrDenied, "SignatureDoesNotMatch", ""},
+		{403, "RequestTimeTooSkewed", store.ErrDenied, "this machine's clock and the server's differ too much", ""},
+		{404, "NoSuchBucket", store.ErrGone, "the bucket does not exist", ""},
+		{507, "XMinioStorageFull", store.ErrFull, "the store is full", "put"},
+		{403, "QuotaExceeded", store.ErrFull, "the store is full", "put"},
+		{412, "PreconditionFailed", store.ErrExists, "the object exists", "put"},
 	} {
 		var requests atomic.Int32
 		server := s3test.Fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
@@ -127,14 +150,37 @@ func TestS3Refusals(t *testing.T) {
 			return true
 		})
 		s := open(t, s3test.Location(server.URL, ""))
-		err := s.Put(t.Context(), "a", strings.NewReader("x"), 1)
-		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || requests.Load() != 1 {
-			t.Errorf("%s: %v after %d requests", c.code, err, requests.Load())
-		}
-		if strings.Contains(err.Error(), s3test.Secret) {
-			t.Errorf("%s: the error has the secret: %v", c.code, err)
+		for what, do := range map[string]func() error{
+			"put":    func() error { return s.Put(t.Context(), "a", strings.NewReader("x"), 1) },
+			"parts":  func() error { return s.Put(t.Context(), "a", zeros{}, storetest.Big) },
+			"get":    func() error { _, err := s.Get(t.Context(), "a", 0, 1); return err },
+			"stat":   func() error { _, err := s.Stat(t.Context(), "a"); return err },
+			"list":   func() error { _, err := s.List(t.Context(), ""); return err },
+			"delete": func() error { return s.Delete(t.Context(), "a") },
+			"sweep":  func() error { _, err := s.Sweep(t.Context(), "", time.Now()); return err },
+		} {
+			if c.only != "" && c.only != what {
+				continue
+			}
+			requests.Store(0)
+			err := do()
+			if !errors.Is(err, c.want) || requests.Load() > 3 {
+				t.Errorf("%s: %s: %v after %d requests", c.code, what, err, requests.Load())
+				continue
+			}
+			if text := err.Error(); !strings.Contains(text, c.says) && what != "stat" || strings.Contains(text, "\n") || strings.Contains(text, s3test.Secret) {
+				t.Errorf("%s: %s: %v", c.code, what, err)
+			}
 		}
 	}
+}
+
+// zeros is content of any size.
+type zeros struct{}
+
+func (zeros) ReadAt(b []byte, _ int64) (int, error) {
+	clear(b)
+	return len(b), nil
 }
 
 // Credentials that never become valid end after some attempts.
