@@ -62,7 +62,7 @@ const (
 // openArchive has checkpoints copied into a store of objects; nil: there is none. An embedded
 // server of NATS does not count: its files are on the same disk.
 func (l *loop) openArchive(c Config, objects store.Store) error {
-	if objects == nil || c.keepsObjects() {
+	if objects == nil || c.keepsObjects() || c.Passing && c.location.Cluster == "" {
 		return nil
 	}
 	name := c.location.Cluster

@@ -62,7 +62,7 @@ credentials in --dir.`,
 					return err
 				}
 			}
-			c.Log, c.Asked = logger(), flight.Asked()
+			c.Log, c.Asked, c.Passing = logger(), flight.Asked(), supervise
 			c.Flight = flight.NewKeeper(flight.Coordinator, coordinator.FlightPath(c.Dir), c.Log)
 			c.Flight.KeepTrace()
 			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart

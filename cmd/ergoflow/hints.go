@@ -73,7 +73,6 @@ var hints = []struct {
 	{store.ErrUnsafe, "take a server of S3 that refuses a put with `If-None-Match: *` of a key that is taken (docs/operations.md)"},
 	{store.ErrDenied, "give credentials that read, write, list and delete below the prefix: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws/credentials or a role"},
 	{store.ErrGone, "make the bucket, or name another"},
-	{store.ErrNoDirectory, "imports and retrainings need a store in a directory that all machines see (docs/operations.md)"},
 	{coordinator.ErrNoServer, "give --dir of the coordinator whose server it is, or name one: nats://BUCKET?server=nats://HOST:PORT"},
 	{store.ErrLocation, "for example s3://shards/lab?endpoint=https://10.0.0.9:9000 (docs/operations.md)"},
 	{shard.ErrCorrupt, "delete the files of each shard named; `ergoflow run` or `generate` generates them again"},

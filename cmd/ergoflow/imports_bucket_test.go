@@ -42,6 +42,12 @@ func TestImportsInBucket(t *testing.T) {
 		}
 	}
 	ran(slices.Concat([]string{"generate", "vn1d", "--preset", "smoke", "--backend", "go", "--local", "--dir", t.TempDir(), "--set", "data.imports=" + strings.TrimSpace(use)}, sets)...)
+	if out := ran("shards", "list", "--imports"); !strings.Contains(out, "mine") || !strings.Contains(out, "ou.safetensors") {
+		t.Error(out)
+	}
+	if out := ran("shards", "verify"); !strings.Contains(out, "and 1 imports are whole") {
+		t.Error(out)
+	}
 	var manifests []shard.Manifest
 	if err := json.Unmarshal([]byte(ran("shards", "list", "--json")), &manifests); err != nil {
 		t.Fatal(err)

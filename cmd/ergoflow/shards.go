@@ -68,10 +68,7 @@ bucket that no manifest names.`,
 				return err
 			}
 			if l.Scheme != store.File {
-				if onlyImports {
-					return usagef("--imports is for a directory: a bucket has no imports")
-				}
-				return listBucket(cmd.Context(), flags, l, asJSON)
+				return listBucket(cmd.Context(), flags, l, asJSON, onlyImports)
 			}
 			in, list, bad := openStore(l.Dir)
 			if in == nil {
@@ -82,7 +79,7 @@ bucket that no manifest names.`,
 			case onlyImports && asJSON:
 				return errors.Join(unread, printJSON(imported))
 			case onlyImports:
-				return errors.Join(unread, printImports(in, imported))
+				return errors.Join(unread, printImports(in.Root(), imported))
 			case bad != nil && len(list) == 0:
 				return bad
 			case asJSON:
@@ -93,7 +90,7 @@ bucket that no manifest names.`,
 			}
 			if len(imported) > 0 {
 				fmt.Fprintln(stdout)
-				bad = errors.Join(bad, printImports(in, imported))
+				bad = errors.Join(bad, printImports(in.Root(), imported))
 			}
 			return errors.Join(bad, unread)
 		},
@@ -118,9 +115,9 @@ func printShards(store string, list []shard.Manifest) error {
 	return t.Flush()
 }
 
-func printImports(store *shard.Dir, list []imports.Record) error {
+func printImports(store string, list []imports.Record) error {
 	if len(list) == 0 {
-		fmt.Fprintf(stdout, "no imports in %s\n", store.Root())
+		fmt.Fprintf(stdout, "no imports in %s\n", store)
 		return nil
 	}
 	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
@@ -182,16 +179,20 @@ manifests. Ends with code 1 and names what is damaged or missing.`,
 			if bad != nil {
 				return bad
 			}
-			and := ""
-			if len(imported) > 0 {
-				and = fmt.Sprintf(" and %d imports", len(imported))
-			}
-			fmt.Fprintf(stdout, "%d shards%s are whole\n", len(list), and)
+			printWhole(len(list), len(imported))
 			return nil
 		},
 	}
 	flags.add(cmd, "location of the shards")
 	return cmd
+}
+
+func printWhole(shards, imports int) {
+	and := ""
+	if imports > 0 {
+		and = fmt.Sprintf(" and %d imports", imports)
+	}
+	fmt.Fprintf(stdout, "%d shards%s are whole\n", shards, and)
 }
 
 func verifyImport(ctx context.Context, store *shard.Dir, r imports.Record) error {

@@ -99,8 +99,4 @@ func TestShardsOfBucket(t *testing.T) {
 		cmd, out := program(t.Context(), t, c...)
 		refused(t, cmd, out, exitFailure, "nats://shards")
 	}
-	cmd, out = program(t.Context(), t, "shards", "list", "--imports", "--store", location)
-	if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "a bucket has no imports") {
-		t.Errorf("%v\n%s", err, out)
-	}
 }

@@ -226,18 +226,3 @@ func (l Location) Public() string {
 	l.Server = ""
 	return l.String()
 }
-
-// ErrNoDirectory means that shards are in a bucket, where a directory is needed.
-var ErrNoDirectory = errors.New("the shards are in a bucket, and this needs them in a directory")
-
-// Directory is the directory that a text locates; ErrNoDirectory if it locates a bucket.
-func Directory(text string) (string, error) {
-	l, err := Parse(text)
-	if err != nil {
-		return "", err
-	}
-	if l.Scheme != File {
-		return "", fmt.Errorf("store %s: %w", l.Public(), ErrNoDirectory)
-	}
-	return l.Dir, nil
-}

@@ -70,7 +70,7 @@ type Watch struct {
 type Cluster struct {
 	Addr    string `yaml:"addr"`    // control address of a coordinator; empty: processes on this machine
 	Context string `yaml:"context"` // directory of credentials for it; empty: plain text
-	Store   string `yaml:"store"`   // shard store that the workers read; empty: a directory of its own in Config.Dir
+	Store   string `yaml:"store"`   // shard store that the workers read, as store.Parse has it; empty: a directory of its own in Config.Dir
 	Workers int    `yaml:"workers"` // on this machine
 	// WorkersFor bounds the workers of a coordinator that the training uses: N or MIN:MAX.
 	// Empty: the coordinator's default.
@@ -130,8 +130,11 @@ func read(path string) (Config, error) {
 	}
 	c.path = path
 	dir := filepath.Dir(path)
-	for _, p := range []*string{&c.Registry, &c.Dir, &c.Experiment.Config, &c.Cluster.Store, &c.Cluster.Context} {
+	for _, p := range []*string{&c.Registry, &c.Dir, &c.Experiment.Config, &c.Cluster.Context} {
 		*p = beside(dir, *p)
+	}
+	if _, isBucket := c.Bucket(); !isBucket {
+		c.Cluster.Store = beside(dir, c.Cluster.Store)
 	}
 	for i := range c.Data.Watch {
 		c.Data.Watch[i].Dir = beside(dir, c.Data.Watch[i].Dir)
@@ -163,11 +166,11 @@ func parse(raw []byte) (Config, error) {
 		return c, errors.New(strings.TrimSpace(yaml.FormatError(yamltext.Plain(err), false, true)))
 	}
 	if c.Cluster.Store != "" {
-		dir, err := store.Directory(c.Cluster.Store)
+		l, err := store.Parse(c.Cluster.Store)
 		if err != nil {
 			return c, fmt.Errorf("cluster.store: %w", err)
 		}
-		c.Cluster.Store = dir
+		c.Cluster.Store = l.String()
 	}
 	return c, c.validate()
 }

@@ -19,6 +19,19 @@ const (
 	silence  = 30 * time.Second // after which a transfer is begun again
 )
 
+// Fetch copies a shard into a directory, unless that has it: shard.ErrNotFound if there is none.
+// Otherwise it fails as Download does.
+func (d *Depot) Fetch(ctx context.Context, to *shard.Dir, dataset string, k int) error {
+	if to.Has(dataset, k) {
+		return nil
+	}
+	_, content, err := d.manifest(ctx, dataset, k)
+	if err != nil {
+		return err
+	}
+	return d.Download(ctx, to, content)
+}
+
 // Download copies a shard with that manifest into a directory. It goes on where an earlier
 // attempt stopped, also of another process. It fails with shard.ErrCorrupt where the store's
 // data are not those of the manifest, and with a *disk.FullError where there is no room.

@@ -2,12 +2,13 @@ package depot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/imports"
@@ -78,6 +79,64 @@ func (d *Depot) uploadImport(ctx context.Context, from *shard.Dir, r imports.Rec
 	return nil
 }
 
+// Imports lists the imports of a name, the newest last; of all names if that is empty. It returns
+// what it can read: the error joins one for each record that is damaged, and imports.ErrCorrupt is
+// among them.
+func (d *Depot) Imports(ctx context.Context, name string) ([]imports.Record, error) {
+	prefix := importsRoot
+	if name != "" {
+		prefix += name + "/"
+	}
+	list, err := d.store.List(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	all := []imports.Record{}
+	var bad []error
+	for _, o := range list {
+		parts := ourImports.FindStringSubmatch(o.Key)
+		if parts == nil || parts[1] == "" || parts[3] != manifestSuffix {
+			continue
+		}
+		r, _, err := d.importRecord(ctx, o.Key)
+		switch {
+		case err == nil:
+			all = append(all, r)
+		case errors.Is(err, imports.ErrCorrupt):
+			bad = append(bad, err)
+		case !errors.Is(err, imports.ErrMissing): // that one was deleted since
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b imports.Record) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Batch, b.Batch), cmp.Compare(a.Hash, b.Hash))
+	})
+	return all, errors.Join(bad...)
+}
+
+// importRecord reads a record, and its content.
+func (d *Depot) importRecord(ctx context.Context, key string) (r imports.Record, content []byte, err error) {
+	o, err := d.store.Stat(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return r, nil, fmt.Errorf("%s in %s: %w", key, d, imports.ErrMissing)
+	}
+	if err != nil {
+		return r, nil, err
+	}
+	if o.Bytes > imports.MaxRecord {
+		return r, nil, fmt.Errorf("%s in %s: %w: %d bytes", key, d, imports.ErrCorrupt, o.Bytes)
+	}
+	if content, err = d.whole(ctx, o); err != nil {
+		return r, nil, err
+	}
+	r, err = imports.ParseRecord(fmt.Sprintf("%s in %s", key, d), content)
+	parts := ourImports.FindStringSubmatch(key)
+	if err == nil && (r.Hash != parts[2] || parts[1] != "" && r.Name != parts[1]) {
+		err = fmt.Errorf("%s in %s: %w: it is of import %s", key, d, imports.ErrCorrupt, r.Hash)
+	}
+	return r, content, err
+}
+
 // FetchNamed copies all imports of a name into a directory. Workers of NATS may not list: see
 // FetchImports.
 func (d *Depot) FetchNamed(ctx context.Context, to *shard.Dir, name string) error {
@@ -125,39 +184,22 @@ func (d *Depot) fetchImport(ctx context.Context, to *shard.Dir, key string) erro
 		return err
 	}
 	defer d.end()
-	missing := func(key string, err error) error {
-		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%s in %s: %w", key, d, imports.ErrMissing)
-		}
-		return err
-	}
-	o, err := d.store.Stat(ctx, key)
-	if err != nil {
-		return missing(key, err)
-	}
-	if o.Bytes > imports.MaxRecord {
-		return fmt.Errorf("%s in %s: %w: %d bytes", key, d, imports.ErrCorrupt, o.Bytes)
-	}
-	record, err := d.whole(ctx, o)
+	r, record, err := d.importRecord(ctx, key)
 	if err != nil {
 		return err
 	}
-	r, err := imports.ParseRecord(fmt.Sprintf("%s in %s", key, d), record)
-	if err != nil {
-		return err
-	}
-	if !strings.HasSuffix(key, "/"+r.Hash+manifestSuffix) {
-		return fmt.Errorf("%s in %s: %w: it is of import %s", key, d, imports.ErrCorrupt, r.Hash)
-	}
+	data := importsRoot + r.Hash + dataSuffix
 	for n := 1; ; n++ {
 		err := imports.Receive(ctx, to, record, func() (io.ReadCloser, error) {
-			return d.store.Get(ctx, importsRoot+r.Hash+dataSuffix, 0, r.Bytes)
+			return d.store.Get(ctx, data, 0, r.Bytes)
 		})
-		if errors.Is(err, store.ErrRange) {
-			err = fmt.Errorf("%w: %w", imports.ErrCorrupt, err)
-		}
-		if err == nil || ctx.Err() != nil || n == attempts || lasting(err) || errors.Is(err, imports.ErrCorrupt) || errors.Is(err, store.ErrNotFound) {
-			return missing(importsRoot+r.Hash+dataSuffix, err)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return fmt.Errorf("%s in %s: %w", data, d, imports.ErrMissing)
+		case errors.Is(err, store.ErrRange):
+			return fmt.Errorf("%w: %w", imports.ErrCorrupt, err)
+		case err == nil || ctx.Err() != nil || n == attempts || lasting(err) || errors.Is(err, imports.ErrCorrupt):
+			return err
 		}
 		if err := wait(ctx); err != nil {
 			return err
