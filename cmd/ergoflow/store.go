@@ -41,7 +41,11 @@ func (f storeFlags) location() (store.Location, error) {
 
 // open opens the objects of a location that is no directory.
 func (f storeFlags) open(ctx context.Context, l store.Location) (store.Store, error) {
-	return coordinator.OpenStore(ctx, f.dir, l, f.natsFiles)
+	s, err := coordinator.OpenStore(ctx, f.dir, l, f.natsFiles)
+	if err != nil && l.Scheme == store.NATS && l.Server != "" && f.dir == "" {
+		return nil, withHint(err, "for the server of a secured coordinator give --dir of that, on its machine, and no server")
+	}
+	return s, err
 }
 
 // openImports returns a directory that has the imports of a location under a name: its own, or

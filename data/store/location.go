@@ -193,6 +193,9 @@ func options(query url.Values, known ...string) error {
 	return nil
 }
 
+// legible undoes what a query need not escape.
+var legible = strings.NewReplacer("%3A", ":", "%2F", "/")
+
 // String is the text of a location, which Parse reads: for a directory its path.
 func (l Location) String() string {
 	query := make(url.Values)
@@ -217,7 +220,7 @@ func (l Location) String() string {
 	default:
 		return l.Dir
 	}
-	u.RawQuery = query.Encode()
+	u.RawQuery = legible.Replace(query.Encode())
 	return u.String()
 }
 

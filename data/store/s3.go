@@ -362,7 +362,7 @@ func (b *bucket) List(ctx context.Context, prefix string) ([]Object, error) {
 		return nil, err
 	}
 	var all []Object
-	err := b.ask(ctx, path.Join(prefix, "*"), func() error {
+	err := b.ask(ctx, "the list of "+path.Join(prefix, "*"), func() error {
 		ctx, cancel := context.WithCancel(ctx) // ends the listing where this returns early
 		defer cancel()
 		all = nil
@@ -400,7 +400,7 @@ func (b *bucket) Sweep(ctx context.Context, prefix string, before time.Time) (pu
 	if err := checkPrefix(prefix); err != nil {
 		return 0, err
 	}
-	err = b.ask(ctx, "*", func() error {
+	err = b.ask(ctx, "the list of uploads", func() error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		for u := range b.core.ListIncompleteUploads(ctx, b.at.Bucket, b.name(prefix), true) {

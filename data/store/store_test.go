@@ -14,13 +14,13 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{ // what String gives of it; empty: the same
 		"shards": "", "/srv/shards": "", "file:///srv/a%20b": "/srv/a b", "file://localhost/srv": "/srv", "file:///://": "/://", "a/b://c": "",
 		"nats://shards": "", "nats://shards?replicas=3": "", "nats://shards/?replicas=1": "nats://shards",
-		"nats://s?server=nats%3A%2F%2F10.0.0.1%3A4222":                "",
+		"nats://s?server=nats%3A%2F%2F10.0.0.1%3A4222":                "nats://s?server=nats://10.0.0.1:4222",
 		"nats://s?cluster=lab-1":                                      "",
 		"s3://bucket/p?cluster=lab":                                   "",
 		"s3://bucket":                                                 "",
 		"s3://bucket/a/b/":                                            "s3://bucket/a/b",
-		"s3://bucket?endpoint=http://h:9000":                          "s3://bucket?endpoint=http%3A%2F%2Fh%3A9000",
-		"s3://bucket/p?endpoint=https://h&region=eu-1&ca=/etc/ca.pem": "s3://bucket/p?ca=%2Fetc%2Fca.pem&endpoint=https%3A%2F%2Fh&region=eu-1",
+		"s3://bucket?endpoint=http://h:9000":                          "",
+		"s3://bucket/p?endpoint=https://h&region=eu-1&ca=/etc/ca.pem": "s3://bucket/p?ca=/etc/ca.pem&endpoint=https://h&region=eu-1",
 		"s3://bucket/a b+c=é%23%3F%25":                                "s3://bucket/a%20b+c=%C3%A9%23%3F%25",
 	} {
 		l, err := store.Parse(text)

@@ -19,7 +19,7 @@ import (
 // bucket's location, and judges on the bucket's held-out shard. On another machine it finds the
 // samples there.
 func TestBucket(t *testing.T) {
-	const location = "s3://bucket/p?endpoint=http%3A%2F%2F127.0.0.1%3A1"
+	const location = "s3://bucket/p?endpoint=http://127.0.0.1:1"
 	d := depot.New(storetest.NewDir(t.TempDir()))
 	inbox := t.TempDir()
 	if err := os.CopyFS(inbox, os.DirFS("../../data/imports/testdata/fields")); err != nil {
