@@ -56,7 +56,7 @@ func TestS3Passing(t *testing.T) {
 			_, _ = io.CopyN(io.Discard, r.Body, 10)
 			panic(http.ErrAbortHandler)
 		},
-		"500 on HEAD": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"500 on HEAD": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 		"wrong checksum": func(w http.ResponseWriter, _ *http.Request) {
 			s3test.Refuse(w, 400, "XAmzContentSHA256Mismatch")
 		},
