@@ -96,9 +96,11 @@ func (f *importFlags) run(ctx context.Context, path string) error {
 		return err
 	}
 	result, err := imports.Collect(ctx, into, f.name, path, e.Data.ImportSpec(family))
-	if err = errors.Join(err, done(err == nil)); err != nil {
+	others, failed := done(err == nil)
+	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
+	result.Warnings = append(result.Warnings, others...)
 	list, err := imports.List(into, f.name)
 	if err != nil {
 		return err

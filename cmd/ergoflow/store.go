@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/data/imports"
 	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/store"
@@ -50,10 +52,11 @@ func (f storeFlags) open(ctx context.Context, l store.Location) (store.Store, er
 
 // openImports returns a directory that has the imports of a location under a name: its own, or
 // for a bucket one in this user's cache, to which they are copied first. done copies those that
-// have been added to the bucket, if the work succeeded.
-func (f storeFlags) openImports(ctx context.Context, l store.Location, name string) (in *shard.Dir, done func(succeeded bool) error, err error) {
+// have been added to the bucket, if the work succeeded, and warns of those that came there
+// meanwhile.
+func (f storeFlags) openImports(ctx context.Context, l store.Location, name string) (in *shard.Dir, done func(succeeded bool) (warnings []string, err error), err error) {
 	if l.Scheme == store.File {
-		return shard.NewDir(l.Dir), func(bool) error { return nil }, nil
+		return shard.NewDir(l.Dir), func(bool) ([]string, error) { return nil, nil }, nil
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -68,11 +71,30 @@ func (f storeFlags) openImports(ctx context.Context, l store.Location, name stri
 	if err := d.FetchNamed(ctx, in, name); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	return in, func(succeeded bool) error {
-		if !succeeded {
-			return s.Close()
+	return in, func(succeeded bool) (warnings []string, err error) {
+		if succeeded {
+			warnings, err = uploadImports(ctx, d, in, name)
 		}
-		_, err := d.UploadImports(ctx, in, name)
-		return errors.Join(err, s.Close())
+		return warnings, errors.Join(err, s.Close())
 	}, nil
+}
+
+func uploadImports(ctx context.Context, d *depot.Depot, in *shard.Dir, name string) (warnings []string, err error) {
+	if _, err := d.UploadImports(ctx, in, name); err != nil {
+		return nil, err
+	}
+	there, err := d.Imports(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	here, err := imports.List(in, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range there {
+		if !slices.ContainsFunc(here, func(h imports.Record) bool { return h.Hash == r.Hash }) {
+			warnings = append(warnings, fmt.Sprintf("import %.12s of %s came from elsewhere at the same time: equations that it shares with this one were not refused", r.Hash, r.File))
+		}
+	}
+	return warnings, nil
 }
