@@ -94,7 +94,7 @@ credentials in --dir.`,
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the control service; port 0 picks a free one")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
 	f.StringVar(&c.HTTP, "http", "", "address of the page and of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")
-	f.StringVar(&models, "registry", "", "directory of the registry that the page shows, and in which it promotes and rolls back (default: none)")
+	f.StringVar(&models, "registry", "", "directory of the registry, or s3://BUCKET/PREFIX?endpoint=URL, that the page shows, and in which it promotes and rolls back (default: none)")
 	f.StringVar(&c.Store, "store", "", "where shards are: a directory that every worker sees, nats://BUCKET[?replicas=N] or s3://BUCKET/PREFIX?endpoint=URL (default DIR/shards)")
 	f.StringVar(&c.Jobs, "jobs", "", "address of the embedded job queue (default: port 0 on the host of --listen)")
 	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")

@@ -2,6 +2,7 @@ package retraining
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func Check(ctx context.Context, o Options) (Forecast, error) {
 		return f, err
 	}
 	if registry.Exists(c.Registry) {
-		if f.Lock, err = r.registry.Locked(ctx, c.Name); err != nil {
+		if f.Lock, err = r.registry.Locked(ctx, c.Name); err != nil && !errors.Is(err, registry.ErrNoRegistry) { // a bucket may have none yet
 			return f, err
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // Config is the file that `ergoflow retrain` reads. Paths in it are relative to the file.
 type Config struct {
 	Name       string      `yaml:"name"`     // of the model in the registry
-	Registry   string      `yaml:"registry"` // directory
+	Registry   string      `yaml:"registry"` // directory, or s3://
 	Dir        string      `yaml:"dir"`      // of data, runs, journal and reports
 	Experiment Experiment  `yaml:"experiment"`
 	Data       Data        `yaml:"data"`
@@ -130,11 +130,8 @@ func read(path string) (Config, error) {
 	}
 	c.path = path
 	dir := filepath.Dir(path)
-	for _, p := range []*string{&c.Registry, &c.Dir, &c.Experiment.Config, &c.Cluster.Context} {
+	for _, p := range []*string{&c.Registry, &c.Dir, &c.Experiment.Config, &c.Cluster.Store, &c.Cluster.Context} {
 		*p = beside(dir, *p)
-	}
-	if _, isBucket := c.Bucket(); !isBucket {
-		c.Cluster.Store = beside(dir, c.Cluster.Store)
 	}
 	for i := range c.Data.Watch {
 		c.Data.Watch[i].Dir = beside(dir, c.Data.Watch[i].Dir)
@@ -145,9 +142,12 @@ func read(path string) (Config, error) {
 	return c, nil
 }
 
-// beside is a path relative to a directory; empty stays empty.
+// beside is a path relative to a directory; empty stays empty, and so do locations of buckets.
 func beside(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	if _, isBucket := bucket(path); isBucket {
 		return path
 	}
 	return filepath.Join(dir, path)

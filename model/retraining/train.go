@@ -164,8 +164,11 @@ func (r *run) statePath(t *training) string {
 func (r *run) runDir() string { return runDir(r.Config.Dir, r.journal.ID) }
 
 // Bucket is the location of the shards, where that is no directory.
-func (c Config) Bucket() (l store.Location, ok bool) {
-	l, err := store.Parse(c.Cluster.Store)
+func (c Config) Bucket() (l store.Location, ok bool) { return bucket(c.Cluster.Store) }
+
+// bucket is the location of a bucket, if a text is one.
+func bucket(text string) (l store.Location, ok bool) {
+	l, err := store.Parse(text)
 	return l, err == nil && l.Scheme != store.File
 }
 
