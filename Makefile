@@ -86,8 +86,8 @@ bin/versitygw:
 	GOBIN=$(CURDIR)/bin GOFLAGS= $(GO) install $(VERSITYGW)
 
 .PHONY: stores
-stores: bin/versitygw ## test the stores of shards, with a real server of S3 and with hosts that share nothing (minutes)
-	$(GO) test -count=1 ./data/store/... -args -s3.server $(CURDIR)/bin/versitygw
+stores: bin/versitygw ## test the stores of shards and checkpoints, with a real server of S3 and with hosts that share nothing (minutes)
+	$(GO) test -count=1 ./data/store/... ./coordinator/archive -args -s3.server $(CURDIR)/bin/versitygw
 	$(GO) test -count=1 -v -run '^TestStore(NATS|S3)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw
 
 kills: ## kill each process of local runs in each phase; COUNT=200

@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/data/store/s3test"
 	"github.com/ergoflow/ergoflow/data/store/storetest"
 )
 
@@ -400,6 +401,49 @@ func TestHoldersAtOnce(t *testing.T) {
 	}
 	if len(numbers) != n || holding != 1 {
 		t.Errorf("numbers %v, %d hold", slices.Sorted(maps.Keys(numbers)), holding)
+	}
+}
+
+// A real server of S3 keeps checkpoints, and two that begin at once have numbers of their own.
+func TestVersity(t *testing.T) {
+	l, err := store.Parse(s3test.Location(s3test.New(t).URL, "/odd é%25/p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), l, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a := open(t, s, "lab")
+	for step := range 5 {
+		info, data := made(1, 1+step, chunkBytes+step, float64(step))
+		save(t, a, info, data)
+		if _, err := a.Prune(t.Context(), run, 3, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := marks(t, a); !slices.Equal(got, []string{"1-5", "1-4", "1-3", "1-1"}) {
+		t.Errorf("%v", got)
+	}
+	entries, err := a.Entries(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if _, _, err := Read(t.Context(), s, e); err != nil {
+			t.Error(err)
+		}
+	}
+	if removed, err := a.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil || removed != 0 {
+		t.Errorf("%d chunks of checkpoints are swept, %v", removed, err)
+	}
+	b := open(t, s, "lab")
+	if err := a.Held(t.Context()); !errors.Is(err, ErrTaken) {
+		t.Error(err)
+	}
+	if err := b.Held(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -50,6 +50,12 @@ func (a *Archive) Take(ctx context.Context, h Holder) (before *Holder, err error
 		if err != nil {
 			return nil, err
 		}
+		// The number may have been another's that was forgotten since.
+		if now, err := a.last(ctx); err != nil {
+			return nil, err
+		} else if now >= last+1+keptHolders {
+			continue
+		}
 		a.number = last + 1
 		if last > 0 {
 			before = a.holder(ctx, last)

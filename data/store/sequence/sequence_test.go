@@ -31,42 +31,60 @@ func TestWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for name, s := range map[string]store.Store{"directory": storetest.NewDir(t.TempDir()), "s3": s} {
-		const writers, each = 4, 10
-		var all sync.WaitGroup
-		for w := range writers {
-			all.Go(func() {
-				q, n := sequence.New(s, "a/b"), 0
-				for i := 0; i < each; {
-					err := q.Append(t.Context(), n+1, fmt.Appendf(nil, "%d/%d", w, i))
-					switch {
-					case err == nil:
-						i++
-					case !errors.Is(err, sequence.ErrTaken):
-						t.Error(err)
-						return
-					}
-					n++
+	appendAtOnce(t, "directory", storetest.NewDir(t.TempDir()))
+	appendAtOnce(t, "s3", s)
+}
+
+// TestVersity is the same with a real server of S3.
+func TestVersity(t *testing.T) {
+	l, err := store.Parse(s3test.Location(s3test.New(t).URL, "/p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), l, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	appendAtOnce(t, "versitygw", s)
+}
+
+func appendAtOnce(t *testing.T, name string, s store.Store) {
+	t.Helper()
+	const writers, each = 4, 10
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			q, n := sequence.New(s, "a/b"), 0
+			for i := 0; i < each; {
+				err := q.Append(t.Context(), n+1, fmt.Appendf(nil, "%d/%d", w, i))
+				switch {
+				case err == nil:
+					i++
+				case !errors.Is(err, sequence.ErrTaken):
+					t.Error(err)
+					return
 				}
-			})
-		}
-		all.Wait()
-		q := sequence.New(s, "a/b")
-		next := make(map[string]int) // of each writer's
-		for n := 1; n <= writers*each; n++ {
-			record, err := q.Read(t.Context(), n)
-			if err != nil {
-				t.Fatal(err)
+				n++
 			}
-			w, i, _ := strings.Cut(string(record), "/")
-			if i != fmt.Sprint(next[w]) {
-				t.Errorf("%s: record %d is %s, want number %d of that writer", name, n, record, next[w])
-			}
-			next[w]++
+		})
+	}
+	all.Wait()
+	q := sequence.New(s, "a/b")
+	next := make(map[string]int) // of each writer's
+	for n := 1; n <= writers*each; n++ {
+		record, err := q.Read(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := q.Read(t.Context(), writers*each+1); !errors.Is(err, sequence.ErrEnd) {
-			t.Errorf("%s: %v", name, err)
+		w, i, _ := strings.Cut(string(record), "/")
+		if i != fmt.Sprint(next[w]) {
+			t.Errorf("%s: record %d is %s, want number %d of that writer", name, n, record, next[w])
 		}
+		next[w]++
+	}
+	if _, err := q.Read(t.Context(), writers*each+1); !errors.Is(err, sequence.ErrEnd) {
+		t.Errorf("%s: %v", name, err)
 	}
 }
 
