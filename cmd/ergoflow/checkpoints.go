@@ -59,11 +59,9 @@ func checkpointsListCommand() *cobra.Command {
 	var flags storeFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list --dir DIR | --store LOCATION",
-		Short: "List checkpoints, oldest first",
-		Long: `Lists the checkpoints of a directory, or those that coordinators have copied
-into a bucket: of all clusters, or of the one that the location names.`,
-		Example: "  ergoflow checkpoints list --dir ergoflow-runs/vn1d-demo",
+		Use:     "list --dir DIR | --store LOCATION",
+		Short:   "List checkpoints, oldest first",
+		Example: "  ergoflow checkpoints list --dir ergoflow-runs/vn1d-demo\n  ergoflow checkpoints list --store 's3://shards/lab?endpoint=https://10.0.0.9:9000'",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if flags.store != "" {
@@ -86,7 +84,7 @@ into a bucket: of all clusters, or of the one that the location names.`,
 			})(cmd, args)
 		},
 	}
-	flags.add(cmd, "location of the bucket")
+	flags.add(cmd, "location of the bucket into which coordinators copy checkpoints")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
 }
@@ -165,6 +163,6 @@ code 1 and names what is damaged.`,
 			})(cmd, args)
 		},
 	}
-	flags.add(cmd, "location of the bucket")
+	flags.add(cmd, "location of the bucket into which coordinators copy checkpoints")
 	return cmd
 }
