@@ -92,8 +92,8 @@ many-e2e: bin/versitygw ## run clusters without a shared disk, and with several 
 	$(GO) test -count=1 -v -timeout $$(($(FAILOVERS) / 4 + 15))m -run '^Test(Failover|StoreNATS|StoreS3)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw -failovers $(FAILOVERS)
 
 .PHONY: stores
-stores: bin/versitygw ## test the stores of shards, with a real server of S3 and with hosts that share nothing (minutes)
-	$(GO) test -count=1 ./data/store/... -args -s3.server $(CURDIR)/bin/versitygw
+stores: bin/versitygw ## test the stores of shards and checkpoints, with a real server of S3 and with hosts that share nothing (minutes)
+	$(GO) test -count=1 ./data/store/... ./coordinator/archive -args -s3.server $(CURDIR)/bin/versitygw
 	$(GO) test -count=1 -v -run '^TestStore(NATS|S3)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw
 
 kills: ## kill each process of local runs in each phase; COUNT=200

@@ -42,8 +42,12 @@ type Config struct {
 	// CertificateLife is how long a certificate counts that the coordinator signs. Default: a
 	// month. Processes renew theirs after two thirds of it.
 	CertificateLife time.Duration
-	Workers         ergoflow.WorkerBounds // of a run that is submitted without bounds; default: it uses all
-	Log             *slog.Logger          // default slog.Default()
+	// Passing says that the coordinator ends with the command that started it. It copies its
+	// checkpoints into the bucket of its shards only under a name that the location gives: its
+	// directory may be removed, and nobody would remove the copies.
+	Passing bool
+	Workers ergoflow.WorkerBounds // of a run that is submitted without bounds; default: it uses all
+	Log     *slog.Logger          // default slog.Default()
 
 	// PlanOf makes the plan of a configuration, and fails where that is invalid. The
 	// coordinator refuses a run with another plan. Default: it accepts any plan.

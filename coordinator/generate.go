@@ -38,6 +38,9 @@ func (l *loop) scan(plan ergoflow.Plan) {
 		case <-ctx.Done():
 			return
 		}
+		if l.restore(ctx, plan.Run) != nil {
+			return
+		}
 		info, ok := l.newest(plan.Run)
 		result.HasCheckpoint, result.Checkpoint = ok, info.Mark()
 		l.do(func() {

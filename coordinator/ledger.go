@@ -38,10 +38,11 @@ var (
 	bucketConsensus   = []byte("consensus")
 	keyApplied        = []byte("applied") // 8 bytes, big endian
 	keyTokens         = []byte("tokens")  // without their secrets
+	keyCluster        = []byte("cluster")
 )
 
 // otherKeys are those of the coordinator's bucket beside the ledgers of slots.
-var otherKeys = [][]byte{keyAddresses, keyNext, keyTokens}
+var otherKeys = [][]byte{keyAddresses, keyNext, keyTokens, keyCluster}
 
 // ledger is the state that survives the process. Its file is also the lock that keeps a
 // second coordinator out.

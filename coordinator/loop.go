@@ -40,6 +40,7 @@ type loop struct {
 	ledger    *ledger
 	saved     *checkpoint.Store
 	store     shards
+	archiving *archiving // of saved; nil: checkpoints are on the disk alone
 	queue     *jobs.Queue
 	log       *slog.Logger // of the coordinator itself; about has others
 	events    *journal.Journal
@@ -248,6 +249,8 @@ type Status struct {
 	Plaintext        []string    `json:"plaintext"`
 	Runs             []queue.Run `json:"runs"`    // that are under way, the next that wait, and the last that ended
 	Waiting          int         `json:"waiting"` // runs, also those that Runs leaves out
+	// Archive is where checkpoints are besides the coordinator's disk; nil: nowhere.
+	Archive *Archive `json:"archive"`
 	// Conducts has every run that workers are for, in the order in which they were submitted.
 	// The fields of machine.Status describe one of them, or the last that ended.
 	Conducts []fleet.RunStatus `json:"conducts"`
@@ -273,7 +276,7 @@ func (l *loop) status(run string) Status {
 	s := Status{Status: l.fleet.Status(run), Conducts: l.fleet.UnderWay(), Decisions: append([]Decision{}, l.reasons...),
 		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip, Secured: l.security != nil,
 		AcceptsPlaintext: l.security.acceptsPlaintext(), Plaintext: l.inPlaintext(),
-		Waiting: l.runs.Waiting(), Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
+		Archive: l.archiving.status(), Waiting: l.runs.Waiting(), Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
 	if l.term != nil {
 		s.Term = l.term.Number()
 	}

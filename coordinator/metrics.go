@@ -25,6 +25,7 @@ type snapshot struct {
 	models    []dashboard.Model // of the registry, if the coordinator has one
 	tally     tally
 	expires   time.Time // of the coordinator's certificate; zero: plain text
+	archive   *Archive  // of checkpoints; nil: none
 }
 
 // measuredRun is a run under way.
@@ -52,6 +53,7 @@ func (l *loop) measure() (s snapshot, ok bool) {
 	s.tally = l.tallies.read()
 	l.measureJobs(s.runs)
 	s.models = l.measureModels()
+	s.archive = l.archiving.status()
 	if l.security != nil {
 		s.expires = l.security.own.Certificate().NotAfter
 	}
@@ -135,6 +137,8 @@ var described = metrics.Table{
 	{"ergoflow_job_failures_total", []string{"outcome"}, "Attempts at jobs for shards that failed, by outcome: again (the queue hands the job out again) or dead (it failed for good)."},
 	{"ergoflow_checkpoint_writes_total", []string{"outcome"}, "Checkpoints that have arrived, by outcome: stored or failed."},
 	{"ergoflow_checkpoint_write_seconds_total", nil, "Time in which checkpoints were written to the disk."},
+	{"ergoflow_checkpoint_copy_problem", nil, "Whether the copying of checkpoints into the bucket of the shards fails."},
+	{"ergoflow_checkpoint_copy_timestamp_seconds", nil, "When a checkpoint was last copied there, in Unix time."},
 	{"ergoflow_registry_champion_version", []string{"model"}, "Version of a model of --registry that is its champion; 0: none."},
 	{"ergoflow_registry_versions", []string{"model"}, "Versions of a model of --registry."},
 	{"ergoflow_refusals_total", nil, "Connections, messages and requests that the coordinator has refused."},
@@ -169,6 +173,10 @@ func (s snapshot) collect(to metrics.Writer) {
 	to.Total("ergoflow_checkpoint_writes_total", float64(s.tally.written), "stored")
 	to.Total("ergoflow_checkpoint_writes_total", float64(s.tally.notWritten), "failed")
 	to.Total("ergoflow_checkpoint_write_seconds_total", s.tally.writing)
+	if a := s.archive; a != nil {
+		to.Bool("ergoflow_checkpoint_copy_problem", a.Problem != "")
+		to.Time("ergoflow_checkpoint_copy_timestamp_seconds", a.Time)
+	}
 	for _, m := range s.models {
 		to.Gauge("ergoflow_registry_champion_version", float64(m.Champion), m.Name)
 		to.Gauge("ergoflow_registry_versions", float64(len(m.Versions)+m.More), m.Name)

@@ -177,7 +177,8 @@ type services struct {
 	natsURL  string
 	nats     *jobs.Server // nil if it is another's
 	store    shards
-	location string // of the store, for workers
+	objects  store.Store // behind store; nil: that is a directory
+	location string      // of the store, for workers
 }
 
 // openServices opens them.
@@ -188,7 +189,7 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 	}
 	closing.add(func() error { s.queue.Close(); return nil })
 	var err error
-	s.store, s.location, err = openStore(ctx, c, s.natsURL, jobs.Access{Credentials: security.credentials(), Files: c.NATSFiles}, closing)
+	s.store, s.objects, s.location, err = openStore(ctx, c, s.natsURL, jobs.Access{Credentials: security.credentials(), Files: c.NATSFiles}, closing)
 	if err != nil {
 		return nil, err
 	}

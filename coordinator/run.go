@@ -182,6 +182,9 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 	}
 	k.last = addresses
 	l := k.newLoop(decided, services, term)
+	if err := l.openArchive(k.Config, services.objects); err != nil {
+		return err
+	}
 	mux, shown, err := l.newMux(k.Config)
 	if err != nil {
 		return err
@@ -191,6 +194,7 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 	group, failed := errgroup.WithContext(context.Background())
 	group.Go(func() error { return l.run(looping) })
 	group.Go(func() error { l.sweepStore(looping); return nil })
+	group.Go(func() error { l.archiving.keep(looping); return nil })
 	group.Go(func() error { shown.Run(looping); return nil })
 	k.page.Store(&shownPage{mux, looping})
 	defer k.page.Store(nil)

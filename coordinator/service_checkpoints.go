@@ -65,6 +65,7 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		}
 		return storeError(err)
 	}
+	v.loop.archiving.offer(info.Run)
 	tell := func() {
 		v.loop.events.Add(time.Now(), journal.Checkpoint, false, fmt.Sprintf("the checkpoint at step %d of run %.12s is stored (%s)", h.Step, info.Run, disk.Size(info.Size)))
 	}

@@ -38,6 +38,7 @@ func (v *service) SaveStart(stream wire.Control_SaveStartServer) error {
 	if err != nil {
 		return storeError(err)
 	}
+	v.loop.archiving.offer(info.Run)
 	if !v.loop.post(machine.Saved{Run: info.Run, State: info.Mark()}) {
 		return errEnding
 	}

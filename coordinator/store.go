@@ -66,24 +66,26 @@ func (c Config) keepsObjects() bool {
 	return c.location.Scheme == store.NATS && c.location.Server == "" && c.NATS == ""
 }
 
-// openStore opens the shards for the coordinator, and says where workers find them.
-func openStore(ctx context.Context, c Config, natsURL string, own jobs.Access, closing *closer) (in shards, location string, err error) {
+// openStore opens the shards for the coordinator, and says where workers find them. Where they
+// are objects in a store, it returns that, too.
+func openStore(ctx context.Context, c Config, natsURL string, own jobs.Access, closing *closer) (in shards, objects store.Store, location string, err error) {
 	l := c.location
 	if l.Scheme == store.File {
-		return directory{shard.NewDir(l.Dir)}, l.Dir, nil
+		return directory{shard.NewDir(l.Dir)}, nil, l.Dir, nil
 	}
+	l.Cluster = "" // workers have no checkpoints there
 	if l.Scheme == store.NATS && l.Server == "" {
 		l.Server = natsURL
 	}
 	s, err := store.Open(ctx, l, store.Options{Access: own, Create: true})
 	if err != nil {
-		return nil, "", fmt.Errorf("shard store: %w", err)
+		return nil, nil, "", fmt.Errorf("shard store: %w", err)
 	}
 	closing.add(s.Close)
 	if err := store.Probe(ctx, s, rand.Text()); err != nil {
-		return nil, "", fmt.Errorf("shard store: %w", err)
+		return nil, nil, "", fmt.Errorf("shard store: %w", err)
 	}
-	return depot.New(s), l.String(), nil
+	return depot.New(s), s, l.String(), nil
 }
 
 const (

@@ -61,6 +61,24 @@ func (d Dataset) imported(i int) (hash string, place int, ok bool) {
 	return "", 0, false
 }
 
+// ImportsOf are the hashes of the imports that functions of shard k are of.
+func (d Dataset) ImportsOf(k int) (hashes []string) {
+	if k == d.HeldOutShard() {
+		return nil
+	}
+	per := d.Functions / d.Shards
+	for i := k * per; i < (k+1)*per; i++ {
+		hash, _, ok := d.imported(i)
+		if !ok {
+			break
+		}
+		if len(hashes) == 0 || hashes[len(hashes)-1] != hash {
+			hashes = append(hashes, hash)
+		}
+	}
+	return hashes
+}
+
 func (d Dataset) validateImports(f family.Family) error {
 	if len(d.Imports) == 0 {
 		return nil

@@ -86,10 +86,10 @@ func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order messag
 // makeShard makes a shard, unless the store has it.
 func (w *worker) makeShard(ctx context.Context, d data.Dataset, k int, in *shards, waits func(what string)) error {
 	if in.depot != nil {
-		if len(d.Imports) > 0 {
-			return fmt.Errorf("%w: imported functions are in a directory, and the shards of this cluster are in %s", data.ErrImports, in.depot)
-		}
 		if has, err := in.depot.Has(ctx, d.Hash(), k); has || err != nil {
+			return err
+		}
+		if err := in.fetchImports(ctx, w, d.ImportsOf(k), waits); err != nil {
 			return err
 		}
 	}

@@ -11,10 +11,13 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/message"
+	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/imports"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/internal/disk"
 	"github.com/ergoflow/ergoflow/internal/upkeep"
 	"github.com/ergoflow/ergoflow/worker/peer"
 )
@@ -51,7 +54,7 @@ func (w *worker) shardsAt(ctx context.Context, location string) (*shards, error)
 	if err != nil {
 		return nil, err
 	}
-	if s.store, err = store.Open(ctx, l, store.Options{Access: jobs.Access{Credentials: w.trust, Files: w.natsFiles}}); err != nil {
+	if s.store, err = store.Open(ctx, l, store.Options{Access: jobs.Access{Credentials: w.trust, Files: w.natsFiles}, Wait: true}); err != nil {
 		return nil, fmt.Errorf("shard store: %w", err)
 	}
 	if s.cache, err = depot.OpenCache(cache, w.cacheBytes, w.log); err != nil {
@@ -124,6 +127,23 @@ func (s *shards) fill(ctx context.Context, w *worker, plan ergoflow.Plan) error 
 		err := s.cache.Fill(ctx, s.depot, plan.Dataset, all...)
 		return errors.Is(err, depot.ErrSmall) || errors.Is(err, shard.ErrCorrupt), err
 	}, func(err error) { w.log.Warn("cannot copy the shards from the store; trying again", "error", err) })
+}
+
+// fetchImports copies imports to this machine. It waits for a store that fails.
+func (s *shards) fetchImports(ctx context.Context, w *worker, hashes []string, waits func(what string)) error {
+	err := upkeep.Until(ctx, storePause, func() (bool, error) {
+		err := s.depot.FetchImports(ctx, s.dir, hashes...)
+		waiting := ""
+		if err != nil {
+			waiting = fmt.Sprintf("waits for the store: %v", err)
+		}
+		waits(waiting)
+		return errors.Is(err, store.ErrDenied) || errors.Is(err, imports.ErrMissing) || errors.Is(err, imports.ErrCorrupt) || disk.Full(err), err
+	}, func(err error) { w.log.Warn("cannot copy imports from the store; trying again", "error", err) })
+	if errors.Is(err, imports.ErrMissing) || errors.Is(err, imports.ErrCorrupt) {
+		err = fmt.Errorf("%w: %w", data.ErrImports, err)
+	}
+	return err
 }
 
 // upload copies a shard that this worker made into the store, and makes room in the cache. It

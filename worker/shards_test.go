@@ -115,11 +115,12 @@ func TestReadOnlyWorkers(t *testing.T) {
 	}
 }
 
-// Imports are in a directory: a job with some fails for good, and says why.
-func TestImportsNeedADirectory(t *testing.T) {
+// An import that the store does not have fails the job for good, and is named.
+func TestMissingImport(t *testing.T) {
 	in := &shards{dir: shard.NewDir(t.TempDir()), depot: depot.New(storetest.NewDir(t.TempDir()))}
-	d := data.Dataset{Imports: []data.Import{{Hash: "x", Functions: 1}}}
-	if err := (&worker{}).makeShard(t.Context(), d, 0, in, func(string) {}); !errors.Is(err, data.ErrImports) || !strings.Contains(err.Error(), "directory") {
+	hash := strings.Repeat("0", 32)
+	d := data.Dataset{Functions: 4, Shards: 2, Imports: []data.Import{{Hash: hash, Functions: 1}}}
+	if err := (&worker{}).makeShard(t.Context(), d, 0, in, func(string) {}); !errors.Is(err, data.ErrImports) || !strings.Contains(err.Error(), hash) {
 		t.Error(err)
 	}
 }

@@ -56,37 +56,47 @@ func verifyLedger(dir string) (warning string, err error) {
 }
 
 func checkpointsListCommand() *cobra.Command {
-	var dir string
+	var flags storeFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "list --dir DIR",
+		Use:     "list --dir DIR | --store LOCATION",
 		Short:   "List checkpoints, oldest first",
-		Example: "  ergoflow checkpoints list --dir ergoflow-runs/vn1d-demo",
+		Example: "  ergoflow checkpoints list --dir ergoflow-runs/vn1d-demo\n  ergoflow checkpoints list --store 's3://shards/lab?endpoint=https://10.0.0.9:9000'",
 		Args:    exactly(0, "no arguments"),
-		RunE: reading(&dir, func(_ context.Context, store *checkpoint.Store, _ []string) error {
-			list, err := store.List()
-			if err != nil {
-				return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.store != "" {
+				return listArchive(cmd.Context(), flags, asJSON)
 			}
-			if asJSON {
-				return printJSON(list)
-			}
-			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(t, "id\texperiment\trun\tstep\tloss\tsize\tage")
-			for _, c := range list {
-				loss := "–" // the start of a warm start has none
-				if l := float64(c.Loss); !math.IsNaN(l) {
-					loss = fmt.Sprintf("%.4g", l)
+			return reading(&flags.dir, func(_ context.Context, store *checkpoint.Store, _ []string) error {
+				list, err := store.List()
+				if err != nil {
+					return err
 				}
-				fmt.Fprintf(t, "%s\t%s\t%.12s\t%d\t%s\t%s\t%s\n", c.ID, c.Experiment, c.Run, c.Step, loss,
-					humanize.IBytes(uint64(c.Size)), humanize.Time(c.Time))
-			}
-			return t.Flush()
-		}),
+				if asJSON {
+					return printJSON(list)
+				}
+				t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
+				fmt.Fprintln(t, checkpointColumns)
+				for _, c := range list {
+					fmt.Fprintln(t, checkpointRow(c))
+				}
+				return t.Flush()
+			})(cmd, args)
+		},
 	}
-	requireDir(cmd, &dir)
+	flags.add(cmd, "location of the bucket into which coordinators copy checkpoints")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
+}
+
+const checkpointColumns = "id\texperiment\trun\tstep\tloss\tsize\tage"
+
+func checkpointRow(c checkpoint.Info) string {
+	loss := "–" // the start of a warm start has none
+	if l := float64(c.Loss); !math.IsNaN(l) {
+		loss = fmt.Sprintf("%.4g", l)
+	}
+	return fmt.Sprintf("%s\t%s\t%.12s\t%d\t%s\t%s\t%s", c.ID, c.Experiment, c.Run, c.Step, loss, humanize.IBytes(uint64(c.Size)), humanize.Time(c.Time))
 }
 
 // shownCheckpoint is the document of `checkpoints show`.
@@ -126,27 +136,33 @@ func checkpointsShowCommand() *cobra.Command {
 }
 
 func checkpointsVerifyCommand() *cobra.Command {
-	var dir string
+	var flags storeFlags
 	cmd := &cobra.Command{
-		Use:   "verify --dir DIR",
+		Use:   "verify --dir DIR | --store LOCATION",
 		Short: "Verify every chunk of every checkpoint",
 		Long: `Reads all of checkpoints.db, and of coordinator.db where no coordinator has it
-open. Ends with code 1 and names what is damaged.`,
+open; or all checkpoints that coordinators have copied into a bucket. Ends with
+code 1 and names what is damaged.`,
 		Example: "  ergoflow checkpoints verify --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
-		RunE: reading(&dir, func(ctx context.Context, store *checkpoint.Store, _ []string) error {
-			_, damaged := verifyLedger(dir)
-			if err := errors.Join(store.Verify(ctx), damaged); err != nil {
-				return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.store != "" {
+				return verifyArchive(cmd.Context(), flags)
 			}
-			list, err := store.List()
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(stdout, "%d checkpoints are whole\n", len(list))
-			return nil
-		}),
+			return reading(&flags.dir, func(ctx context.Context, store *checkpoint.Store, _ []string) error {
+				_, damaged := verifyLedger(flags.dir)
+				if err := errors.Join(store.Verify(ctx), damaged); err != nil {
+					return err
+				}
+				list, err := store.List()
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(stdout, "%d checkpoints are whole\n", len(list))
+				return nil
+			})(cmd, args)
+		},
 	}
-	requireDir(cmd, &dir)
+	flags.add(cmd, "location of the bucket into which coordinators copy checkpoints")
 	return cmd
 }

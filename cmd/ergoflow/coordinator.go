@@ -68,7 +68,7 @@ credentials in --dir.`,
 					return err
 				}
 			}
-			c.Log, c.Asked = logger(), flight.Asked()
+			c.Log, c.Asked, c.Passing = logger(), flight.Asked(), supervise
 			c.Flight = flight.NewKeeper(flight.Coordinator, coordinator.FlightPath(c.Dir), c.Log)
 			c.Flight.KeepTrace()
 			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart
@@ -105,7 +105,7 @@ credentials in --dir.`,
 	f.StringSliceVar(&c.Peers, "peers", nil, "control addresses of all coordinators, this one's among them, where there are several: A,B,C (docs/operations.md)")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
 	f.StringVar(&c.HTTP, "http", "", "address of the page and of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")
-	f.StringVar(&models, "registry", "", "directory of the registry that the page shows, and in which it promotes and rolls back (default: none)")
+	f.StringVar(&models, "registry", "", "directory of the registry, or s3://BUCKET/PREFIX?endpoint=URL, that the page shows, and in which it promotes and rolls back (default: none)")
 	f.StringVar(&c.Store, "store", "", "where shards are: a directory that every worker sees, nats://BUCKET[?replicas=N] or s3://BUCKET/PREFIX?endpoint=URL (default DIR/shards)")
 	f.StringVar(&c.Jobs, "jobs", "", "address of the embedded job queue (default: port 0 on the host of --listen)")
 	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/archive"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/consensus"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
@@ -73,7 +74,7 @@ var hints = []struct {
 	{store.ErrUnsafe, "take a server of S3 that refuses a put with `If-None-Match: *` of a key that is taken (docs/operations.md)"},
 	{store.ErrDenied, "give credentials that read, write, list and delete below the prefix: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws/credentials or a role"},
 	{store.ErrGone, "make the bucket, or name another"},
-	{store.ErrNoDirectory, "imports and retrainings need a store in a directory that all machines see (docs/operations.md)"},
+	{coordinator.ErrNoServer, "give --dir of the coordinator whose server it is, or name one: nats://BUCKET?server=nats://HOST:PORT"},
 	{store.ErrLocation, "for example s3://shards/lab?endpoint=https://10.0.0.9:9000 (docs/operations.md)"},
 	{shard.ErrCorrupt, "delete the files of each shard named; `ergoflow run` or `generate` generates them again"},
 	{data.ErrImports, "import its file again with `ergoflow shards import`, or leave it out of data.imports"},
@@ -82,6 +83,7 @@ var hints = []struct {
 	{coordinator.ErrLedger, "move coordinator.db away; the same command then continues from checkpoints.db"},
 	{registry.ErrExport, "name a directory that `ergoflow models export` made, or export the version again"},
 	{checkpoint.ErrCorrupt, "`ergoflow checkpoints verify` names what is damaged; import an export, or train again in another --dir"},
+	{archive.ErrCorrupt, "a coordinator takes the next older checkpoint; delete the objects named with the store's own tools"},
 	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows the checkpoints of a directory"},
 	{checkpoint.ErrLocked, "end the ergoflow process that works in this directory, or choose another --dir"},
 	{checkpoint.ErrAmbiguous, "give more of the ID; `ergoflow checkpoints list` shows all IDs"},

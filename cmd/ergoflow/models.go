@@ -39,7 +39,7 @@ type registryFlags struct {
 }
 
 func (f *registryFlags) register(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&f.dir, "registry", "", "directory of the registry (required)")
+	cmd.Flags().StringVar(&f.dir, "registry", "", "directory of the registry, or s3://BUCKET/PREFIX?endpoint=URL (required)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON (docs/formats.md)")
 	cmd.MarkFlagRequired("registry")
 	return cmd

@@ -261,7 +261,7 @@ func TestRefusedStores(t *testing.T) {
 	}{
 		{exitFailure, []string{"s4://x", "want a directory"}, []string{"coordinator", "--dir", dir, "--store", "s4://x"}},
 		{exitUsage, []string{"s4://x"}, []string{"run", "vn1d", "--preset", "smoke", "--dir", dir, "--store", "s4://x"}},
-		{exitUsage, []string{"bucket"}, []string{"shards", "import", dir, "--name", "lab", "--experiment", "vn1d", "--store", "s3://bucket"}},
+		{exitUsage, []string{"s3://b"}, []string{"shards", "import", dir, "--name", "lab", "--experiment", "vn1d", "--store", "s3://b"}},
 	} {
 		cmd, out := program(t.Context(), t, c.args...)
 		refused(t, cmd, out, c.code, c.words...)

@@ -14,8 +14,9 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
-	shards "github.com/ergoflow/ergoflow/data/store"
+	locations "github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/retraining"
@@ -68,7 +69,12 @@ running, 1 for an error and 2 for a wrong configuration.`,
 		if o.Config.Cluster, err = placed(cmd.Context(), o.Config.Cluster, cluster, store); err != nil {
 			return err
 		}
+		done, err := openBucket(cmd.Context(), &o, cluster.dir)
+		if err != nil {
+			return err
+		}
 		out, err := retraining.Run(cmd.Context(), o)
+		err = errors.Join(err, done())
 		if cmd.Context().Err() != nil {
 			return err
 		}
@@ -175,10 +181,27 @@ func placed(ctx context.Context, c retraining.Cluster, on clusterFlags, store st
 	if c.Store == "" {
 		return c, withHint(usagef("--store is missing"), "give the shard store of the cluster at %s, which its workers read", on.addr)
 	}
-	if c.Store, err = shards.Directory(c.Store); err != nil {
+	l, err := locations.Parse(c.Store)
+	if err != nil {
 		return c, usage(err)
 	}
+	c.Store = l.String()
 	return c, nil
+}
+
+// openBucket opens the shards of a retraining where they are in a bucket. dir is the directory of
+// the coordinator whose server of NATS that is in; it may be empty.
+func openBucket(ctx context.Context, o *retraining.Options, dir string) (done func() error, err error) {
+	l, ok := o.Config.Bucket()
+	if !ok {
+		return func() error { return nil }, nil
+	}
+	s, err := coordinator.OpenStore(ctx, dir, l, "")
+	if err != nil {
+		return nil, err
+	}
+	o.Depot = depot.New(s)
+	return s.Close, nil
 }
 
 // trainOn trains on a cluster that is there. It waits in the queue of its runs. A signal leaves
@@ -270,7 +293,12 @@ long it would take. It changes nothing.`,
 				return err
 			}
 			o.Force = force
+			done, err := openBucket(cmd.Context(), &o, "")
+			if err != nil {
+				return err
+			}
 			forecast, err := retraining.Check(cmd.Context(), o)
+			err = errors.Join(err, done())
 			if err != nil {
 				return err
 			}

@@ -64,7 +64,7 @@ may show a certificate of a cluster's operator or viewer instead of the token.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.checkpoint, "checkpoint", "", checkpointUsage)
-	f.StringVar(&flags.models, "models", "", "directory of a registry, whose champions are served")
+	f.StringVar(&flags.models, "models", "", "directory of a registry, or s3://BUCKET/PREFIX?endpoint=URL, whose champions are served")
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one")
 	f.StringVar(&flags.tokenFile, "token-file", "", "file with the token that requests must bring (Authorization: Bearer TOKEN)")
 	f.StringVar(&flags.certificate, "tls-certificate", "", "file of the certificate for TLS, PEM")

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/data/imports"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/store"
 )
 
 func shardsCommand() *cobra.Command {
@@ -25,12 +26,11 @@ func shardsCommand() *cobra.Command {
 	}, shardsListCommand(), shardsVerifyCommand(), shardsImportCommand())
 }
 
-// openStore returns the shard store of a run's directory and its manifests. An error may
-// come with manifests: it names those that cannot be read.
-func openStore(dir string) (*shard.Dir, []shard.Manifest, error) {
-	root := filepath.Join(dir, "shards")
+// openStore returns the shards in a directory and their manifests. An error may come with
+// manifests: it names those that cannot be read.
+func openStore(root string) (*shard.Dir, []shard.Manifest, error) {
 	if _, err := os.Stat(root); err != nil {
-		return nil, nil, withHint(fmt.Errorf("no shard store in %s: %w", dir, err), "name the directory of a run, such as ergoflow-runs/vn1d-demo")
+		return nil, nil, withHint(fmt.Errorf("no shard store in %s: %w", filepath.Dir(root), err), "name the directory of a run, such as ergoflow-runs/vn1d-demo")
 	}
 	store := shard.NewDir(root)
 	list, err := store.List()
@@ -53,49 +53,57 @@ func importsOf(store *shard.Dir) ([]imports.Record, error) {
 }
 
 func shardsListCommand() *cobra.Command {
-	var dir string
+	var flags storeFlags
 	var asJSON, onlyImports bool
 	cmd := &cobra.Command{
-		Use:     "list --dir DIR",
-		Short:   "List the shards and imports of a run",
-		Example: "  ergoflow shards list --dir ergoflow-runs/vn1d-demo",
+		Use:   "list --dir DIR | --store LOCATION",
+		Short: "List the shards and imports of a run",
+		Long: `Lists what the manifests say, of a directory or of a bucket. Warns of data in a
+bucket that no manifest names.`,
+		Example: "  ergoflow shards list --dir ergoflow-runs/vn1d-demo\n  ergoflow shards list --store 's3://shards/lab?endpoint=https://10.0.0.9:9000'",
 		Args:    exactly(0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
-			store, list, bad := openStore(dir)
-			if store == nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := flags.location()
+			if err != nil {
+				return err
+			}
+			if l.Scheme != store.File {
+				return listBucket(cmd.Context(), flags, l, asJSON, onlyImports)
+			}
+			in, list, bad := openStore(l.Dir)
+			if in == nil {
 				return bad
 			}
-			imported, unread := importsOf(store)
+			imported, unread := importsOf(in)
 			switch {
 			case onlyImports && asJSON:
 				return errors.Join(unread, printJSON(imported))
 			case onlyImports:
-				return errors.Join(unread, printImports(store, imported))
+				return errors.Join(unread, printImports(in.Root(), imported))
 			case bad != nil && len(list) == 0:
 				return bad
 			case asJSON:
 				return errors.Join(bad, printJSON(list))
 			}
-			if err := printShards(store, list); err != nil {
+			if err := printShards(in.Root(), list); err != nil {
 				return err
 			}
 			if len(imported) > 0 {
 				fmt.Fprintln(stdout)
-				bad = errors.Join(bad, printImports(store, imported))
+				bad = errors.Join(bad, printImports(in.Root(), imported))
 			}
 			return errors.Join(bad, unread)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "directory of the run (required)")
+	flags.add(cmd, "location of the shards")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the manifests as JSON (docs/formats.md)")
 	cmd.Flags().BoolVar(&onlyImports, "imports", false, "list the imports instead of the shards")
-	cmd.MarkFlagRequired("dir")
 	return cmd
 }
 
-func printShards(store *shard.Dir, list []shard.Manifest) error {
+func printShards(store string, list []shard.Manifest) error {
 	if len(list) == 0 {
-		fmt.Fprintf(stdout, "no shards in %s\n", store.Root())
+		fmt.Fprintf(stdout, "no shards in %s\n", store)
 		return nil
 	}
 	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
@@ -107,9 +115,9 @@ func printShards(store *shard.Dir, list []shard.Manifest) error {
 	return t.Flush()
 }
 
-func printImports(store *shard.Dir, list []imports.Record) error {
+func printImports(store string, list []imports.Record) error {
 	if len(list) == 0 {
-		fmt.Fprintf(stdout, "no imports in %s\n", store.Root())
+		fmt.Fprintf(stdout, "no imports in %s\n", store)
 		return nil
 	}
 	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
@@ -122,24 +130,33 @@ func printImports(store *shard.Dir, list []imports.Record) error {
 }
 
 func shardsVerifyCommand() *cobra.Command {
-	var dir string
+	var flags storeFlags
 	cmd := &cobra.Command{
-		Use:     "verify --dir DIR",
-		Short:   "Verify the checksum of every shard and import of a run",
-		Example: "  ergoflow shards verify --dir ergoflow-runs/vn1d-demo",
+		Use:   "verify --dir DIR | --store LOCATION",
+		Short: "Verify the checksum of every shard and import of a run",
+		Long: `Reads all data of a directory or of a bucket, and compares them with their
+manifests. Ends with code 1 and names what is damaged or missing.`,
+		Example: "  ergoflow shards verify --dir ergoflow-runs/vn1d-demo\n  ergoflow shards verify --store 's3://shards/lab?endpoint=https://10.0.0.9:9000'",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, list, bad := openStore(dir)
-			if store == nil {
+			l, err := flags.location()
+			if err != nil {
+				return err
+			}
+			if l.Scheme != store.File {
+				return verifyBucket(cmd.Context(), flags, l)
+			}
+			in, list, bad := openStore(l.Dir)
+			if in == nil {
 				return bad
 			}
-			imported, unread := importsOf(store)
+			imported, unread := importsOf(in)
 			bad = errors.Join(bad, unread)
 			if len(list)+len(imported) == 0 {
 				if bad != nil {
 					return bad
 				}
-				return withHint(fmt.Errorf("no shards in %s", store.Root()), "name the directory of a run that has made its data, such as ergoflow-runs/vn1d-demo")
+				return withHint(fmt.Errorf("no shards in %s", in.Root()), "name the directory of a run that has made its data, such as ergoflow-runs/vn1d-demo")
 			}
 			ctx := cmd.Context()
 			bar := progress.New(os.Stderr, "verify", "shards", 0, len(list)+len(imported))
@@ -149,12 +166,12 @@ func shardsVerifyCommand() *cobra.Command {
 				return ctx.Err()
 			}
 			for i, m := range list {
-				if err := verified(i+1, store.Verify(ctx, m.Dataset, m.Shard)); err != nil {
+				if err := verified(i+1, in.Verify(ctx, m.Dataset, m.Shard)); err != nil {
 					return err
 				}
 			}
 			for i, r := range imported {
-				if err := verified(len(list)+i+1, verifyImport(ctx, store, r)); err != nil {
+				if err := verified(len(list)+i+1, verifyImport(ctx, in, r)); err != nil {
 					return err
 				}
 			}
@@ -162,17 +179,20 @@ func shardsVerifyCommand() *cobra.Command {
 			if bad != nil {
 				return bad
 			}
-			and := ""
-			if len(imported) > 0 {
-				and = fmt.Sprintf(" and %d imports", len(imported))
-			}
-			fmt.Fprintf(stdout, "%d shards%s are whole\n", len(list), and)
+			printWhole(len(list), len(imported))
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "directory of the run (required)")
-	cmd.MarkFlagRequired("dir")
+	flags.add(cmd, "location of the shards")
 	return cmd
+}
+
+func printWhole(shards, imports int) {
+	and := ""
+	if imports > 0 {
+		and = fmt.Sprintf(" and %d imports", imports)
+	}
+	fmt.Fprintf(stdout, "%d shards%s are whole\n", shards, and)
 }
 
 func verifyImport(ctx context.Context, store *shard.Dir, r imports.Record) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +11,6 @@ import (
 
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/imports"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
-	"github.com/ergoflow/ergoflow/data/store"
 )
 
 // collected is the document of `shards import --json`.
@@ -27,8 +26,9 @@ type collected struct {
 // importFlags are the flags of shards import.
 type importFlags struct {
 	experimentFlags
-	experiment, name, dir, store string
-	json                         bool
+	storeFlags
+	experiment, name string
+	json             bool
 }
 
 func shardsImportCommand() *cobra.Command {
@@ -49,7 +49,10 @@ held out. What is accepted is stored under the hash of its content; importing it
 again changes nothing. Files of a directory that are rejected are moved to its
 folder rejected, with the reason beside them, and the command ends with code 1
 after the others. Warns of samples that contradict their equations. The last
-line is what data.imports takes.`,
+line is what data.imports takes.
+
+With a bucket as --store, its imports of that name are copied to this machine
+first, and what is accepted is copied there.`,
 		Example: "  ergoflow shards import samples --name lab --experiment vn1d --preset demo --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(1, "a directory or a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,13 +61,10 @@ line is what data.imports takes.`,
 	}
 	cmd.Flags().StringVar(&flags.name, "name", "", "name of the imports in the store (required)")
 	cmd.Flags().StringVar(&flags.experiment, "experiment", "", "experiment that will learn from them, e.g. vn1d (default: the one that --config names)")
-	cmd.Flags().StringVar(&flags.dir, "dir", "", "directory of a run, whose store takes them")
-	cmd.Flags().StringVar(&flags.store, "store", "", "store that takes them, instead of that of --dir")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
-	flags.add(cmd)
+	flags.experimentFlags.add(cmd)
+	flags.storeFlags.add(cmd, "location that takes them")
 	cmd.MarkFlagRequired("name")
-	cmd.MarkFlagsOneRequired("dir", "store")
-	cmd.MarkFlagsMutuallyExclusive("dir", "store")
 	cmd.MarkFlagsOneRequired("experiment", "config")
 	return cmd
 }
@@ -84,21 +84,23 @@ func (f *importFlags) run(ctx context.Context, path string) error {
 	if err := imports.Supported(family); err != nil {
 		return withHint(usage(err), "choose an experiment on the line or in the plane")
 	}
-	root := f.store
-	if root == "" {
-		root = filepath.Join(f.dir, "shards")
-	}
-	if root, err = store.Directory(root); err != nil {
-		return usage(err)
+	l, err := f.location()
+	if err != nil {
+		return err
 	}
 	if _, err := os.Stat(path); err != nil {
 		return withHint(usage(err), "name a directory with .safetensors or .npy files, or one of them")
 	}
-	into := shard.NewDir(root)
-	result, err := imports.Collect(ctx, into, f.name, path, e.Data.ImportSpec(family))
+	into, done, err := f.openImports(ctx, l, f.name)
 	if err != nil {
 		return err
 	}
+	result, err := imports.Collect(ctx, into, f.name, path, e.Data.ImportSpec(family))
+	others, failed := done(err == nil)
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	result.Warnings = append(result.Warnings, others...)
 	list, err := imports.List(into, f.name)
 	if err != nil {
 		return err
@@ -107,7 +109,7 @@ func (f *importFlags) run(ctx context.Context, path string) error {
 	result.Warnings = append(result.Warnings, unused...)
 	warn(result.Warnings)
 	if f.json {
-		if err := printJSON(collected{f.name, root, result, append([]data.Import{}, with.Imports...)}); err != nil {
+		if err := printJSON(collected{f.name, l.Public(), result, append([]data.Import{}, with.Imports...)}); err != nil {
 			return err
 		}
 	} else {

@@ -41,15 +41,15 @@ func (s *Store) Prune(keep, best int) (deleted []Info, err error) {
 		return s.db.Update(func(tx *bbolt.Tx) error {
 			deleted = nil
 			all, _ := list(tx) // checkpoints without a readable description stay
-			retained := retain(all, max(keep, 1), best)
-			for _, c := range all {
-				if retained[string(c.key)] {
-					continue
-				}
-				if err := remove(tx, c); err != nil {
+			infos := make([]Info, len(all))
+			for i, c := range all {
+				infos[i] = c.info
+			}
+			for _, i := range Superfluous(infos, keep, best) {
+				if err := remove(tx, all[i]); err != nil {
 					return err
 				}
-				deleted = append(deleted, c.info)
+				deleted = append(deleted, infos[i])
 			}
 			return nil
 		})
@@ -60,25 +60,29 @@ func (s *Store) Prune(keep, best int) (deleted []Info, err error) {
 	return deleted, nil
 }
 
-// retain returns the keys of what Prune keeps.
-func retain(all []stored, keep, best int) map[string]bool {
-	runs := make(map[string][]stored)
-	for _, c := range all {
-		runs[c.info.Run] = append(runs[c.info.Run], c)
+// Superfluous returns the indices of those checkpoints that Prune would delete, in order, of a
+// list in the order in which they were saved.
+func Superfluous(all []Info, keep, best int) (indices []int) {
+	runs := make(map[string][]int)
+	for i, info := range all {
+		runs[info.Run] = append(runs[info.Run], i)
 	}
-	retained := make(map[string]bool)
+	retained := make([]bool, len(all))
 	for _, run := range runs {
-		slices.SortStableFunc(run, func(a, b stored) int {
-			return cmp.Or(b.info.Mark().Compare(a.info.Mark()), slices.Compare(b.key, a.key))
-		})
-		for _, c := range run[:min(keep, len(run))] {
-			retained[string(c.key)] = true
+		slices.SortFunc(run, func(a, b int) int { return cmp.Or(all[b].Mark().Compare(all[a].Mark()), cmp.Compare(b, a)) })
+		for _, i := range run[:min(max(keep, 1), len(run))] {
+			retained[i] = true
 		}
-		run = slices.DeleteFunc(run, func(c stored) bool { return math.IsNaN(float64(c.info.Loss)) })
-		slices.SortStableFunc(run, func(a, b stored) int { return cmp.Compare(a.info.Loss, b.info.Loss) })
-		for _, c := range run[:min(best, len(run))] {
-			retained[string(c.key)] = true
+		run = slices.DeleteFunc(run, func(i int) bool { return math.IsNaN(float64(all[i].Loss)) })
+		slices.SortStableFunc(run, func(a, b int) int { return cmp.Compare(all[a].Loss, all[b].Loss) })
+		for _, i := range run[:min(best, len(run))] {
+			retained[i] = true
 		}
 	}
-	return retained
+	for i, kept := range retained {
+		if !kept {
+			indices = append(indices, i)
+		}
+	}
+	return indices
 }

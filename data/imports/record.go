@@ -56,7 +56,8 @@ const (
 	folder       = "imports"
 	dataSuffix   = ".safetensors"
 	recordSuffix = ".json"
-	maxRecord    = 1 << 16 // bytes
+	// MaxRecord bounds a record, in bytes.
+	MaxRecord = 1 << 16
 )
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
@@ -136,18 +137,29 @@ func readRecord(dir, hash string) (Record, error) {
 		return Record{}, err
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	raw, err := io.ReadAll(io.LimitReader(f, MaxRecord+1))
 	if err != nil {
 		return Record{}, err
 	}
-	var r Record
-	if err := json.Unmarshal(raw, &r); err != nil || len(raw) > maxRecord {
+	r, err := parseRecord(path, raw)
+	if err == nil && (r.Hash != hash || r.Name != filepath.Base(dir)) {
+		err = fmt.Errorf("%s: %w: it is not of this import", path, ErrCorrupt)
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	return r, nil
+}
+
+// parseRecord checks the content of a record's file.
+func parseRecord(path string, raw []byte) (r Record, err error) {
+	if err := json.Unmarshal(raw, &r); err != nil || len(raw) > MaxRecord {
 		return Record{}, fmt.Errorf("%s: %w: it is no record (%w)", path, ErrCorrupt, cmp.Or(err, io.ErrShortBuffer))
 	}
 	if r.Format != Format {
 		return Record{}, fmt.Errorf("%s: an import of format %d, this program reads format %d", path, r.Format, Format)
 	}
-	if r.Hash != hash || r.Name != filepath.Base(dir) ||
+	if CheckHash(r.Hash) != nil || CheckName(r.Name) != nil ||
 		r.Functions < 1 || r.Functions > maxFunctions || r.Samples < 1 || r.Samples > maxSamples || r.Dim < 1 || r.Dim > 2 {
 		return Record{}, fmt.Errorf("%s: %w: it is not of this import", path, ErrCorrupt)
 	}

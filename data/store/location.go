@@ -28,6 +28,8 @@ type Location struct {
 	Bucket string // of NATS and S3
 	Prefix string // of S3: before every key, without '/' at its ends; may be empty
 
+	Cluster string // of NATS and S3: name under which a cluster keeps its checkpoints; may be empty
+
 	Replicas int    // of NATS: servers that keep each object
 	Server   string // of NATS: URL; empty: that of the jobs
 
@@ -50,6 +52,7 @@ var (
 	s3Bucket   = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 	natsBucket = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	region     = regexp.MustCompile(`^[a-z0-9-]{0,64}$`)
+	cluster    = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
 )
 
 // Parse reads a location: a directory, or a URL.
@@ -89,7 +92,10 @@ func parse(text string) (Location, error) {
 	if err != nil {
 		return Location{}, err
 	}
-	l := Location{Scheme: scheme, Bucket: u.Host}
+	l := Location{Scheme: scheme, Bucket: u.Host, Cluster: query.Get("cluster")}
+	if !cluster.MatchString(l.Cluster) {
+		return Location{}, fmt.Errorf("cluster %.80q: want 1 to 64 letters, digits, '-' and '_'", l.Cluster)
+	}
 	switch scheme {
 	case File:
 		err = l.parseFile(u, query)
@@ -124,7 +130,7 @@ func (l *Location) parseNATS(u *url.URL, query url.Values) error {
 		}
 		l.Replicas = replicas
 	}
-	return options(query, "replicas", "server")
+	return options(query, "cluster", "replicas", "server")
 }
 
 func (l *Location) parseS3(u *url.URL, query url.Values) error {
@@ -149,7 +155,7 @@ func (l *Location) parseS3(u *url.URL, query url.Values) error {
 	if l.CA != "" && e.Scheme != "https" {
 		return errors.New("ca is for an endpoint with https://")
 	}
-	return options(query, "endpoint", "region", "ca")
+	return options(query, "cluster", "endpoint", "region", "ca")
 }
 
 // checkS3Prefix refuses what servers change, or cannot say in their XML. Everything else may be
@@ -187,6 +193,9 @@ func options(query url.Values, known ...string) error {
 	return nil
 }
 
+// legible undoes what a query need not escape.
+var legible = strings.NewReplacer("%3A", ":", "%2F", "/")
+
 // String is the text of a location, which Parse reads: for a directory its path.
 func (l Location) String() string {
 	query := make(url.Values)
@@ -196,6 +205,7 @@ func (l Location) String() string {
 		}
 	}
 	u := url.URL{Scheme: l.Scheme, Host: l.Bucket}
+	set("cluster", l.Cluster, "")
 	switch l.Scheme {
 	case NATS:
 		set("replicas", strconv.Itoa(l.Replicas), "1")
@@ -210,7 +220,7 @@ func (l Location) String() string {
 	default:
 		return l.Dir
 	}
-	u.RawQuery = query.Encode()
+	u.RawQuery = legible.Replace(query.Encode())
 	return u.String()
 }
 
@@ -218,19 +228,4 @@ func (l Location) String() string {
 func (l Location) Public() string {
 	l.Server = ""
 	return l.String()
-}
-
-// ErrNoDirectory means that shards are in a bucket, where a directory is needed.
-var ErrNoDirectory = errors.New("the shards are in a bucket, and this needs them in a directory")
-
-// Directory is the directory that a text locates; ErrNoDirectory if it locates a bucket.
-func Directory(text string) (string, error) {
-	l, err := Parse(text)
-	if err != nil {
-		return "", err
-	}
-	if l.Scheme != File {
-		return "", fmt.Errorf("store %s: %w", l.Public(), ErrNoDirectory)
-	}
-	return l.Dir, nil
 }

@@ -64,19 +64,15 @@ func WorkerSubjects(bucket string) []string {
 	return []string{prefix + ".chunk.*.*", prefix + ".key.>", "$JS.API.DIRECT.GET." + name, "$JS.API.STREAM.MSG.GET." + name}
 }
 
-// openNATS connects to the server of a location. The coordinator makes the stream.
-func openNATS(ctx context.Context, l Location, a jobs.Access, create bool) (*stream, error) {
-	var more []nats.Option
-	if !create { // a worker waits for a server that is away
-		more = append(more, nats.RetryOnFailedConnect(true))
-	}
-	conn, err := jobs.Dial(l.Server, a, append(more, nats.Timeout(natsTimeout))...)
+// openNATS connects to the server of a location.
+func openNATS(ctx context.Context, l Location, o Options) (*stream, error) {
+	conn, err := jobs.Dial(l.Server, o.Access, nats.RetryOnFailedConnect(o.Wait), nats.Timeout(natsTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.Public(), err)
 	}
 	s := &stream{conn: conn, location: l}
 	s.name, s.prefix = streamOf(l.Bucket)
-	if s.js, err = jetstream.New(conn); err == nil && create {
+	if s.js, err = jetstream.New(conn); err == nil && o.Create {
 		err = s.create(ctx)
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // subjects are those of the stream that fit a filter.
 func (s *stream) subjects(ctx context.Context, filter string) (all []string, err error) {
-	err = s.ask(ctx, filter, func(ctx context.Context) error {
+	err = s.ask(ctx, "the list of objects", func(ctx context.Context) error {
 		stream, err := s.js.Stream(ctx, s.name)
 		if err != nil {
 			return err

@@ -13,6 +13,8 @@ type Options struct {
 	Access jobs.Access
 	// Create makes the stream of NATS where it is missing. A bucket of S3 is made by its owner.
 	Create bool
+	// Wait waits for a server of NATS that is away. Without it Open fails.
+	Wait bool
 }
 
 // Open opens the store of a location of NATS, which has a server, or of S3. For S3 it makes no
@@ -22,7 +24,7 @@ func Open(ctx context.Context, l Location, o Options) (Store, error) {
 	case S3:
 		return openS3(l)
 	case NATS:
-		return openNATS(ctx, l, o.Access, o.Create)
+		return openNATS(ctx, l, o)
 	}
 	return nil, fmt.Errorf("%s: %w", l.Public(), ErrLocation)
 }

@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -14,20 +14,25 @@ const (
 )
 
 // retry calls do until it succeeds, up to attempts times, while its error passes. Pauses double
-// and are random, so that clients of a store that comes back do not come at the same time.
+// and are random, so that clients of a store that comes back do not come at the same time. Where
+// ctx ends it, the error is also that of the attempt before: it says why there were several.
 func retry(ctx context.Context, passes func(error) bool, do func() error) error {
 	pause := firstPause
+	var before error
 	for i := 1; ; i++ {
 		err := do()
+		if err != nil && ctx.Err() != nil && before != nil {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), before)
+		}
 		if err == nil || i == attempts || ctx.Err() != nil || !passes(err) {
 			return err
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
-		pause = min(2*pause, longest)
+		before, pause = err, min(2*pause, longest)
 	}
 }
 

@@ -165,12 +165,12 @@ func judged(err error) error {
 		return ErrRange
 	case refused.StatusCode == http.StatusNotFound:
 		return ErrNotFound
+	case refused.StatusCode == http.StatusInsufficientStorage || refused.Code == "XMinioStorageFull" || refused.Code == "QuotaExceeded" || refused.Code == "XMinioAdminBucketQuotaExceeded":
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	case refused.Code == "RequestTimeTooSkewed":
 		return fmt.Errorf("%w: this machine's clock and the server's differ too much: %w", ErrDenied, err)
 	case refused.StatusCode == http.StatusForbidden || refused.StatusCode == http.StatusUnauthorized:
 		return fmt.Errorf("%w: %w (%s)", ErrDenied, err, refused.Code)
-	case refused.StatusCode == http.StatusInsufficientStorage || refused.Code == "XMinioStorageFull" || refused.Code == "QuotaExceeded" || refused.Code == "XMinioAdminBucketQuotaExceeded":
-		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
 }
@@ -328,17 +328,41 @@ func (b *bucket) Stat(ctx context.Context, key string) (Object, error) {
 	var info minio.ObjectInfo
 	err := b.ask(ctx, key, func() (err error) {
 		info, err = b.core.StatObject(ctx, b.at.Bucket, b.name(key), minio.StatObjectOptions{})
+		if refused, ok := errors.AsType[minio.ErrorResponse](err); ok && refused.StatusCode < http.StatusInternalServerError {
+			err = b.reason(ctx, key)
+		}
 		return err
 	})
 	return Object{key, info.Size, info.LastModified}, err
 }
+
+// reason asks by GET why a server refuses HEAD, whose answer has no body: is it the object that is
+// missing or the bucket, or have the credentials expired?
+func (b *bucket) reason(ctx context.Context, key string) error {
+	var o minio.GetObjectOptions
+	err := o.SetRange(0, 0)
+	if err != nil {
+		return err
+	}
+	body, _, _, err := b.core.GetObject(ctx, b.at.Bucket, b.name(key), o)
+	if refused, ok := errors.AsType[minio.ErrorResponse](err); ok && refused.Code == "InvalidRange" { // it is empty
+		return errAgain
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(errAgain, body.Close())
+}
+
+// errAgain: a server refused HEAD and not GET.
+var errAgain = errors.New("the server refused to describe the object")
 
 func (b *bucket) List(ctx context.Context, prefix string) ([]Object, error) {
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
 	}
 	var all []Object
-	err := b.ask(ctx, path.Join(prefix, "*"), func() error {
+	err := b.ask(ctx, "the list of "+path.Join(prefix, "*"), func() error {
 		ctx, cancel := context.WithCancel(ctx) // ends the listing where this returns early
 		defer cancel()
 		all = nil
@@ -376,7 +400,7 @@ func (b *bucket) Sweep(ctx context.Context, prefix string, before time.Time) (pu
 	if err := checkPrefix(prefix); err != nil {
 		return 0, err
 	}
-	err = b.ask(ctx, "*", func() error {
+	err = b.ask(ctx, "the list of uploads", func() error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		for u := range b.core.ListIncompleteUploads(ctx, b.at.Bucket, b.name(prefix), true) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -25,31 +24,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/store/storetest"
 )
 
-// fake is a server of S3 in this process, behind a handler that may fail in its place.
-func fake(t *testing.T, before func(http.ResponseWriter, *http.Request) (answered bool)) *httptest.Server {
-	t.Helper()
-	s3test.Credentials(t)
-	backend := s3mem.New()
-	if err := backend.CreateBucket("bucket"); err != nil {
-		t.Fatal(err)
-	}
-	s3 := gofakes3.New(backend).Server()
-	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if before == nil || !before(w, r) {
-			s3.ServeHTTP(w, r)
-		}
-	}))
-}
-
-func serve(t *testing.T, handler http.Handler) *httptest.Server {
-	t.Helper()
-	server := httptest.NewUnstartedServer(handler)
-	server.Config.ErrorLog = s3test.Quiet
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
-}
-
 func open(t *testing.T, location string) store.Store {
 	t.Helper()
 	l, err := store.Parse(location)
@@ -64,57 +38,67 @@ func open(t *testing.T, location string) store.Store {
 	return s
 }
 
-func at(server, path string) string {
-	return "s3://bucket" + path + "?endpoint=" + url.QueryEscape(server)
-}
-
 func TestS3(t *testing.T) {
-	server := fake(t, nil)
+	server := s3test.Fake(t, nil)
 	for _, prefix := range []string{"", "/a/b", "/odd é+%25%3F%23 &=~'(1)!*,;:@$"} {
-		t.Run(prefix, func(t *testing.T) { storetest.Conform(t, open(t, at(server.URL, prefix))) })
+		t.Run(prefix, func(t *testing.T) { storetest.Conform(t, open(t, s3test.Location(server.URL, prefix))) })
 	}
-}
-
-// refusal is an answer of S3.
-func refusal(w http.ResponseWriter, status int, code string) {
-	w.Header().Set("Content-Type", "application/xml")
-	w.WriteHeader(status)
-	fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, code)
 }
 
 // Errors that pass are met again until they have passed.
 func TestS3Passing(t *testing.T) {
 	for name, fail := range map[string]func(http.ResponseWriter, *http.Request){
-		"500":      func(w http.ResponseWriter, _ *http.Request) { refusal(w, 500, "InternalError") },
-		"503":      func(w http.ResponseWriter, _ *http.Request) { refusal(w, 503, "SlowDown") },
-		"conflict": func(w http.ResponseWriter, _ *http.Request) { refusal(w, 409, "ConditionalRequestConflict") },
+		"500":      func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 500, "InternalError") },
+		"503":      func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 503, "SlowDown") },
+		"conflict": func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 409, "ConditionalRequestConflict") },
 		"cut":      func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"cut in the body": func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.CopyN(io.Discard, r.Body, 10)
 			panic(http.ErrAbortHandler)
 		},
-		"expired": func(w http.ResponseWriter, _ *http.Request) { refusal(w, 400, "ExpiredToken") },
-		"no XML":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) },
+		"500 on HEAD": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"wrong checksum": func(w http.ResponseWriter, _ *http.Request) {
+			s3test.Refuse(w, 400, "XAmzContentSHA256Mismatch")
+		},
+		"wrong digest": func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 400, "BadDigest") },
+		"slow":         func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 400, "RequestTimeout") },
+		"429":          func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 429, "TooManyRequests") },
+		"expired":      func(w http.ResponseWriter, _ *http.Request) { s3test.Refuse(w, 400, "ExpiredToken") },
+		"no XML":       func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) },
 	} {
 		var requests, failures atomic.Int32
-		server := fake(t, func(w http.ResponseWriter, r *http.Request) bool {
-			if requests.Add(1)%2 == 1 {
+		server := s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+			if requests.Add(1)%3 == 1 {
 				failures.Add(1)
 				fail(w, r)
 				return true
 			}
 			return false
 		})
-		s := open(t, at(server.URL, ""))
-		want := storetest.Content(1000, 1)
-		storetest.Put(t, s, "a", want)
-		if got, err := storetest.Read(t.Context(), s, "a", 0, 1000); err != nil || !bytes.Equal(got, want) {
+		s := open(t, s3test.Location(server.URL, ""))
+		for key, size := range map[string]int64{"a": 1000, "parts": store.Exclusive + 1} {
+			want := storetest.Content(int(size), 1)
+			storetest.Put(t, s, key, want)
+			if got, err := storetest.Read(t.Context(), s, key, 0, size); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if o, err := s.Stat(t.Context(), "a"); err != nil || o.Bytes != 1000 {
+			t.Errorf("%s: %+v, %v", name, o, err)
+		}
+		if _, err := s.Stat(t.Context(), "none"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n, err := s.Sweep(t.Context(), "", time.Now()); err != nil || n != 0 {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+		if err := s.Delete(t.Context(), "parts"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if all, err := s.List(t.Context(), ""); err != nil || len(all) != 1 {
 			t.Errorf("%s: %v, %v", name, all, err)
 		}
-		if failures.Load() < 3 {
+		if failures.Load() < 6 {
 			t.Errorf("%s: only %d failures", name, failures.Load())
 		}
 	}
@@ -124,7 +108,7 @@ func TestS3Passing(t *testing.T) {
 func TestS3LostAnswer(t *testing.T) {
 	var lost atomic.Bool
 	var server *httptest.Server
-	server = fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+	server = s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && r.Header.Get("X-Again") == "" && !lost.Swap(true) {
 			again := r.Clone(r.Context())
 			again.Header.Set("X-Again", "1")
@@ -133,7 +117,7 @@ func TestS3LostAnswer(t *testing.T) {
 		}
 		return false
 	})
-	s := open(t, at(server.URL, ""))
+	s := open(t, s3test.Location(server.URL, ""))
 	if err := s.Put(t.Context(), "a", strings.NewReader("x"), 1); !errors.Is(err, store.ErrExists) {
 		t.Error(err)
 	}
@@ -149,40 +133,65 @@ func TestS3Refusals(t *testing.T) {
 		code   string
 		want   error
 		says   string
+		only   string // the one operation that is refused so; empty: each
 	}{
-		{403, "AccessDenied", store.ErrDenied, "AccessDenied"},
-		{403, "SignatureDoesNotMatch", store.ErrDenied, ""},
-		{403, "RequestTimeTooSkewed", store.ErrDenied, "clock"},
-		{404, "NoSuchBucket", store.ErrGone, ""},
-		{507, "XMinioStorageFull", store.ErrFull, ""},
-		{412, "PreconditionFailed", store.ErrExists, ""},
+		{403, "AccessDenied", store.ErrDenied, "AccessDenied", ""},
+		{403, "SignatureDoesNotMatch", store.ErrDenied, "SignatureDoesNotMatch", ""},
+		{403, "RequestTimeTooSkewed", store.ErrDenied, "this machine's clock and the server's differ too much", ""},
+		{404, "NoSuchBucket", store.ErrGone, "the bucket does not exist", ""},
+		{507, "XMinioStorageFull", store.ErrFull, "the store is full", "put"},
+		{403, "QuotaExceeded", store.ErrFull, "the store is full", "put"},
+		{412, "PreconditionFailed", store.ErrExists, "the object exists", "put"},
 	} {
 		var requests atomic.Int32
-		server := fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
+		server := s3test.Fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
 			requests.Add(1)
-			refusal(w, c.status, c.code)
+			s3test.Refuse(w, c.status, c.code)
 			return true
 		})
-		s := open(t, at(server.URL, ""))
-		err := s.Put(t.Context(), "a", strings.NewReader("x"), 1)
-		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || requests.Load() != 1 {
-			t.Errorf("%s: %v after %d requests", c.code, err, requests.Load())
-		}
-		if strings.Contains(err.Error(), s3test.Secret) {
-			t.Errorf("%s: the error has the secret: %v", c.code, err)
+		s := open(t, s3test.Location(server.URL, ""))
+		for what, do := range map[string]func() error{
+			"put":    func() error { return s.Put(t.Context(), "a", strings.NewReader("x"), 1) },
+			"parts":  func() error { return s.Put(t.Context(), "a", zeros{}, storetest.Big) },
+			"get":    func() error { _, err := s.Get(t.Context(), "a", 0, 1); return err },
+			"stat":   func() error { _, err := s.Stat(t.Context(), "a"); return err },
+			"list":   func() error { _, err := s.List(t.Context(), ""); return err },
+			"delete": func() error { return s.Delete(t.Context(), "a") },
+			"sweep":  func() error { _, err := s.Sweep(t.Context(), "", time.Now()); return err },
+		} {
+			if c.only != "" && c.only != what {
+				continue
+			}
+			requests.Store(0)
+			err := do()
+			if !errors.Is(err, c.want) || requests.Load() > 3 {
+				t.Errorf("%s: %s: %v after %d requests", c.code, what, err, requests.Load())
+				continue
+			}
+			if text := err.Error(); !strings.Contains(text, c.says) && what != "stat" || strings.Contains(text, "\n") || strings.Contains(text, s3test.Secret) {
+				t.Errorf("%s: %s: %v", c.code, what, err)
+			}
 		}
 	}
 }
 
+// zeros is content of any size.
+type zeros struct{}
+
+func (zeros) ReadAt(b []byte, _ int64) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
 // Credentials that never become valid end after some attempts.
 func TestS3Expired(t *testing.T) {
-	server := fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
-		refusal(w, 403, "ExpiredToken")
+	server := s3test.Fake(t, func(w http.ResponseWriter, _ *http.Request) bool {
+		s3test.Refuse(w, 403, "ExpiredToken")
 		return true
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := open(t, at(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); !errors.Is(err, store.ErrDenied) {
+	if err := open(t, s3test.Location(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); !errors.Is(err, store.ErrDenied) {
 		t.Error(err)
 	}
 }
@@ -190,7 +199,7 @@ func TestS3Expired(t *testing.T) {
 // A body that ends early is an error of the reader, not a shorter object.
 func TestS3CutBody(t *testing.T) {
 	var server *httptest.Server
-	server = fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+	server = s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet || r.Header.Get("X-Again") != "" {
 			return false
 		}
@@ -207,7 +216,7 @@ func TestS3CutBody(t *testing.T) {
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	s := open(t, at(server.URL, ""))
+	s := open(t, s3test.Location(server.URL, ""))
 	storetest.Put(t, s, "a", storetest.Content(1000, 1))
 	got, err := storetest.Read(t.Context(), s, "a", 0, 1000)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || len(got) > 300 {
@@ -217,21 +226,21 @@ func TestS3CutBody(t *testing.T) {
 
 // A server without conditional writes is found by the probe.
 func TestS3Unsafe(t *testing.T) {
-	server := fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
+	server := s3test.Fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		r.Header.Del("If-None-Match")
 		return false
 	})
-	if err := store.Probe(t.Context(), open(t, at(server.URL, "")), "x"); !errors.Is(err, store.ErrUnsafe) {
+	if err := store.Probe(t.Context(), open(t, s3test.Location(server.URL, "")), "x"); !errors.Is(err, store.ErrUnsafe) {
 		t.Error(err)
 	}
-	server = fake(t, func(w http.ResponseWriter, r *http.Request) bool {
+	server = s3test.Fake(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
-			refusal(w, 403, "AccessDenied")
+			s3test.Refuse(w, 403, "AccessDenied")
 			return true
 		}
 		return false
 	})
-	if err := store.Probe(t.Context(), open(t, at(server.URL, "")), "x"); !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "cannot write") {
+	if err := store.Probe(t.Context(), open(t, s3test.Location(server.URL, "")), "x"); !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "cannot write") {
 		t.Error(err)
 	}
 }
@@ -239,11 +248,11 @@ func TestS3Unsafe(t *testing.T) {
 // The server refuses bytes that changed on the way.
 func TestS3ChangedUpload(t *testing.T) {
 	var hash atomic.Value
-	server := fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
+	server := s3test.Fake(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		hash.Store(r.Header.Get("X-Amz-Content-Sha256"))
 		return false
 	})
-	s := open(t, at(server.URL, ""))
+	s := open(t, s3test.Location(server.URL, ""))
 	storetest.Put(t, s, "a", []byte("x"))
 	if got := hash.Load(); got != "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" { // echo -n x | sha256sum
 		t.Errorf("the signature covers %v", got)
@@ -251,10 +260,10 @@ func TestS3ChangedUpload(t *testing.T) {
 }
 
 func TestS3Credentials(t *testing.T) {
-	server := fake(t, nil)
+	server := s3test.Fake(t, nil)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	l, err := store.Parse(at(server.URL, ""))
+	l, err := store.Parse(s3test.Location(server.URL, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +296,7 @@ func TestS3CA(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := open(t, at(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+	if err := open(t, s3test.Location(server.URL, "")).Put(ctx, "a", strings.NewReader("x"), 1); err == nil || !strings.Contains(err.Error(), "unknown authority") {
 		t.Error(err)
 	}
 	file := filepath.Join(t.TempDir(), "ca.pem")
@@ -295,12 +304,12 @@ func TestS3CA(t *testing.T) {
 	if err := os.WriteFile(file, ca, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, at(server.URL, "")+"&ca="+url.QueryEscape(file))
+	s := open(t, s3test.Location(server.URL, "")+"&ca="+url.QueryEscape(file))
 	if err := store.Probe(t.Context(), s, "x"); err != nil {
 		t.Error(err)
 	}
 	for _, wrong := range []string{filepath.Join(t.TempDir(), "none"), os.Args[0]} {
-		l, err := store.Parse(at(server.URL, "") + "&ca=" + url.QueryEscape(wrong))
+		l, err := store.Parse(s3test.Location(server.URL, "") + "&ca=" + url.QueryEscape(wrong))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,11 +14,13 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{ // what String gives of it; empty: the same
 		"shards": "", "/srv/shards": "", "file:///srv/a%20b": "/srv/a b", "file://localhost/srv": "/srv", "file:///://": "/://", "a/b://c": "",
 		"nats://shards": "", "nats://shards?replicas=3": "", "nats://shards/?replicas=1": "nats://shards",
-		"nats://s?server=nats%3A%2F%2F10.0.0.1%3A4222": "",
-		"s3://bucket":                        "",
-		"s3://bucket/a/b/":                   "s3://bucket/a/b",
-		"s3://bucket?endpoint=http://h:9000": "s3://bucket?endpoint=http%3A%2F%2Fh%3A9000",
-		"s3://bucket/p?endpoint=https://h&region=eu-1&ca=/etc/ca.pem": "s3://bucket/p?ca=%2Fetc%2Fca.pem&endpoint=https%3A%2F%2Fh&region=eu-1",
+		"nats://s?server=nats%3A%2F%2F10.0.0.1%3A4222":                "nats://s?server=nats://10.0.0.1:4222",
+		"nats://s?cluster=lab-1":                                      "",
+		"s3://bucket/p?cluster=lab":                                   "",
+		"s3://bucket":                                                 "",
+		"s3://bucket/a/b/":                                            "s3://bucket/a/b",
+		"s3://bucket?endpoint=http://h:9000":                          "",
+		"s3://bucket/p?endpoint=https://h&region=eu-1&ca=/etc/ca.pem": "s3://bucket/p?ca=/etc/ca.pem&endpoint=https://h&region=eu-1",
 		"s3://bucket/a b+c=é%23%3F%25":                                "s3://bucket/a%20b+c=%C3%A9%23%3F%25",
 	} {
 		l, err := store.Parse(text)
@@ -41,7 +43,7 @@ func TestParse(t *testing.T) {
 		"nats://", "nats://a.b", "nats://a/b", "nats://a?replicas=0", "nats://a?replicas=6", "nats://a?replicas=x", "nats://a?replicas=1&replicas=2", "nats://a?size=1",
 		"s3://", "s3://ab", "s3://Bucket", "s3://bucket/../x", "s3://bucket/a//b", "s3://bucket/a%00", "s3://bucket/a%0a", `s3://bucket/a\b`, "s3://bucket/a#b", "s3://bucket/%zz",
 		"s3://bucket/%ff", "s3://key:secret@bucket", "s3://bucket?endpoint=h:9000", "s3://bucket?endpoint=ftp://h", "s3://bucket?endpoint=http://u:p@h", "s3://bucket?endpoint=http://h/x",
-		"s3://bucket?endpoint=http://h&ca=x", "s3://bucket?region=a/b", "s3://bucket?key=x", "s3://bucket/" + strings.Repeat("x", 600), strings.Repeat("x", 5000),
+		"s3://bucket?endpoint=http://h&ca=x", "s3://bucket?region=a/b", "s3://bucket?key=x", "s3://bucket?cluster=a/b", "nats://a?cluster=a.b", "s3://bucket?cluster=a&cluster=b", "file:///srv?cluster=a", "s3://bucket/" + strings.Repeat("x", 600), strings.Repeat("x", 5000),
 	} {
 		if l, err := store.Parse(text); err == nil {
 			t.Errorf("%.60q: %+v", text, l)

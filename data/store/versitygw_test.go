@@ -19,7 +19,7 @@ import (
 func TestVersity(t *testing.T) {
 	g := s3test.New(t)
 	for _, prefix := range []string{"", "/a/b", "/odd é+%25%3F%23 &=~'(1)!,;:@$"} {
-		t.Run(prefix, func(t *testing.T) { storetest.Conform(t, open(t, at(g.URL, prefix))) })
+		t.Run(prefix, func(t *testing.T) { storetest.Conform(t, open(t, s3test.Location(g.URL, prefix))) })
 	}
 }
 
@@ -28,7 +28,7 @@ func TestVersityFaults(t *testing.T) {
 	g := s3test.New(t)
 	var away atomic.Bool
 	var missed atomic.Int32 // requests while the server was away
-	s := open(t, at(serve(t, g.Proxy(func(http.ResponseWriter, *http.Request) bool {
+	s := open(t, s3test.Location(s3test.Serve(t, g.Proxy(func(http.ResponseWriter, *http.Request) bool {
 		if away.Load() && missed.Add(1) == 3 {
 			if err := g.Start(t.Context()); err != nil {
 				t.Error(err)
@@ -39,7 +39,7 @@ func TestVersityFaults(t *testing.T) {
 	storetest.Put(t, s, "a", []byte("one"))
 
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-	if err := store.Probe(t.Context(), open(t, at(g.URL, "/p")), "x"); !errors.Is(err, store.ErrDenied) {
+	if err := store.Probe(t.Context(), open(t, s3test.Location(g.URL, "/p")), "x"); !errors.Is(err, store.ErrDenied) {
 		t.Errorf("wrong secret: %v", err)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", s3test.Secret)
@@ -68,7 +68,7 @@ func TestVersityFaults(t *testing.T) {
 func TestVersityChangedUpload(t *testing.T) {
 	g := s3test.New(t)
 	var changed atomic.Int32
-	s := open(t, at(serve(t, g.Proxy(func(_ http.ResponseWriter, r *http.Request) bool {
+	s := open(t, s3test.Location(s3test.Serve(t, g.Proxy(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && changed.Add(1) <= 2 {
 			body := bytes.Repeat([]byte("z"), int(r.ContentLength))
 			r.Body = io.NopCloser(bytes.NewReader(body))
@@ -89,12 +89,12 @@ func TestVersityChangedUpload(t *testing.T) {
 func TestVersityPoorNetwork(t *testing.T) {
 	g := s3test.New(t)
 	var requests atomic.Int32
-	s := open(t, at(serve(t, g.Proxy(func(w http.ResponseWriter, r *http.Request) bool {
+	s := open(t, s3test.Location(s3test.Serve(t, g.Proxy(func(w http.ResponseWriter, r *http.Request) bool {
 		switch n := requests.Add(1); {
 		case n%6 == 0:
 			panic(http.ErrAbortHandler)
 		case n%6 == 3:
-			refusal(w, 503, "SlowDown")
+			s3test.Refuse(w, 503, "SlowDown")
 			return true
 		}
 		return false

@@ -89,6 +89,7 @@ var dashboards = []dashboard{{
 			over("Jobs in the queue", "short", "While shards are generated: that wait, that a worker has, and those of both that come again.", `sum by (state) (ergoflow_run_jobs{instance=~"$instance", run=~"$run"})`, "{{state}}"),
 			over("Failed jobs", "short", "In five minutes. Dead ones are not tried again.", `increase(ergoflow_job_failures_total{instance=~"$instance"}[5m])`, "{{outcome}}"),
 			over("Writing a checkpoint", "s", "Mean time.", `rate(ergoflow_checkpoint_write_seconds_total{instance=~"$instance"}[$__rate_interval]) / on (instance) sum by (instance) (rate(ergoflow_checkpoint_writes_total{instance=~"$instance"}[$__rate_interval]))`, "{{instance}}"),
+			over("Since a checkpoint was copied", "s", "Into the bucket of the shards.", `time() - ergoflow_checkpoint_copy_timestamp_seconds{instance=~"$instance"}`, "{{instance}}"),
 			over("Size of the checkpoint", "bytes", "", `ergoflow_run_checkpoint_bytes{instance=~"$instance", run=~"$run"}`, "run {{run}}"),
 			over("Room that lacks", "bytes", "What a checkpoint lacks on the disk.", `ergoflow_run_room_missing_bytes{instance=~"$instance", run=~"$run"}`, "run {{run}}"),
 		}},

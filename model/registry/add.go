@@ -33,7 +33,7 @@ func (r *Registry) add(ctx context.Context, operation string, v Version, sealed 
 	if err := r.make(); err != nil {
 		return Version{}, r.name(operation, err)
 	}
-	if v.Key != "" && Exists(r.dir) {
+	if v.Key != "" && (r.shared != nil || Exists(r.dir)) {
 		if err := r.view(ctx, operation, func(models *bbolt.Bucket) error {
 			added, err = present(models, v)
 			return err
@@ -41,15 +41,15 @@ func (r *Registry) add(ctx context.Context, operation string, v Version, sealed 
 			return added, err
 		}
 	}
-	if v.Weights, err = r.storeWeights(sealed); err != nil {
+	if v.Weights, err = r.storeWeights(ctx, sealed); err != nil {
 		return Version{}, r.name(operation, err)
 	}
 	err = r.change(ctx, operation, func(models *bbolt.Bucket) (err error) {
 		if added, err = present(models, v); err != nil || added.Number > 0 {
 			return err
 		}
-		if !r.hasWeights(v.Weights) { // Prune, which no version kept from it, removed them
-			if _, err := r.storeWeights(sealed); err != nil {
+		if !r.hasWeights(ctx, v.Weights) { // Prune, which no version kept from it, removed them
+			if v.Weights, err = r.storeWeights(ctx, sealed); err != nil {
 				return err
 			}
 		}

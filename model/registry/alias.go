@@ -70,14 +70,14 @@ func (r *Registry) Promote(ctx context.Context, p Promotion) error {
 			return nil
 		}
 		e := Entry{Action: ActionPromote, Alias: p.Alias, Version: p.Number, By: p.By, Reasons: p.Reasons, Key: p.Key, Fence: p.Fence}
-		return r.point(s, e, p.Against)
+		return r.point(ctx, s, e, p.Against)
 	}))
 }
 
 // SetAlias makes an alias name a version.
 func (r *Registry) SetAlias(ctx context.Context, model string, number int, alias, by string) error {
 	return r.update(ctx, fmt.Sprintf("alias %s@%d as %s", model, number, alias), on(model, func(s shelf) error {
-		return r.point(s, Entry{Action: ActionSet, Alias: alias, Version: number, By: by}, nil)
+		return r.point(ctx, s, Entry{Action: ActionSet, Alias: alias, Version: number, By: by}, nil)
 	}))
 }
 
@@ -94,11 +94,11 @@ func (r *Registry) RemoveAlias(ctx context.Context, model, alias, by string) err
 }
 
 // point appends an entry that makes an alias name a version, unless it does already.
-func (r *Registry) point(s shelf, e Entry, against *int) error {
+func (r *Registry) point(ctx context.Context, s shelf, e Entry, against *int) error {
 	if err := checkAlias(e.Alias); err != nil {
 		return err
 	}
-	if err := r.loadable(s, e.Version); err != nil {
+	if err := r.loadable(ctx, s, e.Version); err != nil {
 		return err
 	}
 	var h holding // the zero value for a new alias
@@ -117,10 +117,10 @@ func (r *Registry) point(s shelf, e Entry, against *int) error {
 }
 
 // loadable refuses a version that does not exist, and one without its file of weights.
-func (r *Registry) loadable(s shelf, n int) error {
+func (r *Registry) loadable(ctx context.Context, s shelf, n int) error {
 	v, err := s.version(n)
-	if err == nil && !r.hasWeights(v.Weights) {
-		err = corrupt("%s has no weights: %s is missing or has another size", v.Ref(), r.weightsPath(v.Weights))
+	if err == nil && !r.hasWeights(ctx, v.Weights) {
+		err = corrupt("%s has no weights: %s is missing or has another size", v.Ref(), r.place(v.Weights))
 	}
 	return err
 }
@@ -165,7 +165,7 @@ func (r *Registry) Rollback(ctx context.Context, model, alias, by string) (e Ent
 		if target.Number == 0 {
 			return fmt.Errorf("%w: %s has named no other version that is still there", ErrNoPrevious, alias)
 		}
-		if err := r.loadable(s, target.Version); err != nil {
+		if err := r.loadable(ctx, s, target.Version); err != nil {
 			return err
 		}
 		e, err = s.append(Entry{Action: ActionRollback, Alias: alias, Version: target.Version, Before: h.Version, By: by, Undo: target.Undo})

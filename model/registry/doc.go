@@ -13,6 +13,9 @@
 // version. Prune goes the other way. So every version has its weights, whenever a process
 // is killed; what may be left over is a file that no version names.
 //
+// A registry may be in a bucket, too (shared.go): then machines share it that have no directory
+// in common, and registry.db in this user's cache is a copy.
+//
 // Processes share a registry. Each opens registry.db for the length of one operation, and
 // waits for milliseconds where another has it open.
 //

@@ -43,6 +43,7 @@ func (r *Registry) Export(ctx context.Context, v Version, dir string) error {
 	if err != nil {
 		return err
 	}
+	v.Weights.Object = "" // they are a file now
 	record, err := json.MarshalIndent(exported{exportFormat, v}, "", "  ")
 	if err != nil {
 		return err

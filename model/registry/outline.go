@@ -19,7 +19,7 @@ import (
 // not: 8 bytes of SHA-256 of the rest, and a message of Protocol Buffers
 //
 //	1 created, ms since 1970   2 step   3 parent   4 pinned   5 decision
-//	6 weights: SHA-256         7 weights: bytes
+//	6 weights: SHA-256         7 weights: bytes   10 weights: object
 //	8 metric, repeated: 1 name, 2 value, 3 low, 4 high, 5 level (2 to 5 doubles), 6 functions
 //	9 tag, repeated: 1 key, 2 value
 //
@@ -38,6 +38,9 @@ func (v Version) outline() []byte {
 	b = appendText(b, 5, v.Decision)
 	b = appendText(b, 6, string(sum))
 	b = appendNumber(b, 7, uint64(v.Weights.Bytes))
+	if v.Weights.Object != "" {
+		b = appendText(b, 10, v.Weights.Object)
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.Metrics)) {
 		m := v.Metrics[name]
 		inner := appendText(nil, 1, name)
@@ -91,6 +94,8 @@ func readOutline(record []byte) (v Version, err error) {
 			v.Weights.SHA256 = hex.EncodeToString(text)
 		case 7:
 			v.Weights.Bytes = int64(x)
+		case 10:
+			v.Weights.Object = string(text)
 		case 8:
 			name, m, err := readMetric(text)
 			v.Metrics[name] = m

@@ -168,7 +168,7 @@ func (p *plain) compare(t *testing.T, r *Registry) {
 				aliases = append(aliases, alias)
 			}
 		}
-		if v.Pinned != want.pinned || !maps.Equal(v.Tags, want.tags) || !slices.Equal(v.Aliases, aliases) || int(v.Step) != want.seed || !r.hasWeights(v.Weights) {
+		if v.Pinned != want.pinned || !maps.Equal(v.Tags, want.tags) || !slices.Equal(v.Aliases, aliases) || int(v.Step) != want.seed || !r.hasWeights(t.Context(), v.Weights) {
 			t.Fatalf("version %+v, want %+v, aliases %v", v, want, aliases)
 		}
 	}

@@ -28,6 +28,8 @@ func (r *Registry) Prune(ctx context.Context, keep int, dryRun bool) (removed Pr
 	}
 	used := make(map[string]bool)
 	remove := func(models *bbolt.Bucket) error {
+		removed = Pruned{} // it may run again
+		clear(used)
 		for _, name := range modelNames(models) {
 			s, err := find(models, name)
 			if err != nil {
@@ -41,16 +43,16 @@ func (r *Registry) Prune(ctx context.Context, keep int, dryRun bool) (removed Pr
 	}
 	if dryRun {
 		if err = r.view(ctx, "prune", remove); err == nil {
-			err = r.name("prune", r.clean(used, &removed, true))
+			err = r.name("prune", r.clean(ctx, used, &removed, true))
 		}
 		return removed, err
 	}
-	if !Exists(r.dir) {
+	if r.shared == nil && !Exists(r.dir) {
 		return removed, r.name("prune", ErrNoRegistry)
 	}
 	// The file stays locked until the weights are removed: Add looks for its weights under
 	// the same lock.
-	err = r.change(ctx, "prune", remove, func() error { return r.clean(used, &removed, false) })
+	err = r.change(ctx, "prune", remove, func() error { return r.clean(ctx, used, &removed, false) })
 	return removed, err
 }
 
@@ -67,7 +69,7 @@ func (s shelf) prune(keep int, dryRun bool, removed *Pruned, used map[string]boo
 	before := len(removed.Versions)
 	for i, v := range all {
 		if i >= len(all)-keep || v.Pinned || needed[v.Number] {
-			used[v.Weights.SHA256] = true
+			used[v.Weights.name()] = true
 			continue
 		}
 		removed.Versions = append(removed.Versions, v)
@@ -109,8 +111,11 @@ func (s shelf) needed() (map[int]bool, error) {
 }
 
 // clean removes the files that no version needs.
-func (r *Registry) clean(used map[string]bool, removed *Pruned, dryRun bool) error {
-	names, err := r.leftOver(used)
+func (r *Registry) clean(ctx context.Context, used map[string]bool, removed *Pruned, dryRun bool) error {
+	if r.shared != nil {
+		return r.cleanShared(ctx, used, removed, dryRun)
+	}
+	names, err := r.leftOver(ctx, used)
 	if err != nil {
 		return err
 	}

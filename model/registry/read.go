@@ -88,7 +88,7 @@ func (r *Registry) Load(ctx context.Context, v Version) ([]byte, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	content, err := r.readWeights(v.Weights)
+	content, err := r.readWeights(ctx, v.Weights)
 	return content, r.name("load "+v.Ref(), err)
 }
 

@@ -54,19 +54,23 @@ var (
 	keyLock          = []byte("lock")
 )
 
-// Registry is a directory of models. Its methods may be called concurrently, also by
-// several processes.
+// Registry is a directory of models, or a bucket of them. Its methods may be called
+// concurrently, also by several processes, and of a bucket by several machines.
 type Registry struct {
-	dir   string
-	clock func() time.Duration // since the machine's start, the same for all processes on it
+	dir    string
+	shared *shared              // nil: it is a directory; otherwise dir has the copy of this machine
+	clock  func() time.Duration // since the machine's start, the same for all processes on it
 
 	mu      sync.Mutex
 	warning string
 }
 
-// Open names the registry in a directory. The first Add or Lock makes it where it is
-// missing.
+// Open names the registry in a directory, or at a location s3://. The first Add or Lock makes
+// it where it is missing.
 func Open(dir string) (*Registry, error) {
+	if l, ok := location(dir); ok {
+		return openShared(l)
+	}
 	if dir == "" {
 		return nil, fmt.Errorf("registry: %w: no directory", ErrInvalid)
 	}
@@ -80,15 +84,19 @@ func Open(dir string) (*Registry, error) {
 	return &Registry{dir: dir, clock: sinceBoot}, nil
 }
 
-// Exists reports whether a directory has a registry.
+// Exists reports whether a directory has a registry. Of a location it reports that it may have
+// one, without a request.
 func Exists(dir string) bool {
+	if _, ok := location(dir); ok {
+		return true
+	}
 	info, err := os.Stat(databasePath(dir))
 	return err == nil && info.Mode().IsRegular()
 }
 
 func databasePath(dir string) string { return filepath.Join(dir, "registry.db") }
 
-// Dir is the registry's directory.
+// Dir is the registry's directory, or that of its copy on this machine.
 func (r *Registry) Dir() string { return r.dir }
 
 // Warnings are what the operations so far found to be doubtful and could read all the same.
@@ -144,6 +152,11 @@ func (o *opened) close() error {
 
 // view runs a transaction that reads.
 func (r *Registry) view(ctx context.Context, operation string, read func(models *bbolt.Bucket) error) error {
+	if r.shared != nil {
+		if err := r.pull(ctx); err != nil {
+			return r.name(operation, err)
+		}
+	}
 	db, err := r.open(ctx, true)
 	if err == nil {
 		err = boltfile.Guard(func() error {
@@ -162,6 +175,11 @@ func (r *Registry) view(ctx context.Context, operation string, read func(models 
 // update runs a transaction that writes, on a registry that exists. What it has written is
 // durable when update returns without error; after an error nothing has changed.
 func (r *Registry) update(ctx context.Context, operation string, write func(models *bbolt.Bucket) error) error {
+	if r.shared != nil {
+		if err := r.pull(ctx); err != nil {
+			return r.name(operation, err)
+		}
+	}
 	if !Exists(r.dir) {
 		return r.name(operation, ErrNoRegistry)
 	}
@@ -171,6 +189,13 @@ func (r *Registry) update(ctx context.Context, operation string, write func(mode
 // change is update, and makes the registry's file where it is missing. After the
 // transaction it calls then, while no other process can write.
 func (r *Registry) change(ctx context.Context, operation string, write func(models *bbolt.Bucket) error, then func() error) error {
+	if r.shared != nil {
+		err := r.changeShared(ctx, operation, write)
+		if err == nil && then != nil {
+			err = then()
+		}
+		return r.name(operation, err)
+	}
 	db, err := r.open(ctx, false)
 	if err == nil {
 		err = boltfile.Guard(func() error {
@@ -195,11 +220,19 @@ func (r *Registry) name(operation string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrNoRegistry):
-		return fmt.Errorf("%w in %s", ErrNoRegistry, r.dir)
+		return fmt.Errorf("%w in %s", ErrNoRegistry, r)
 	case operation != "":
 		err = fmt.Errorf("%s: %w", operation, err)
 	}
-	return fmt.Errorf("registry %s: %w", r.dir, err)
+	return fmt.Errorf("registry %s: %w", r, err)
+}
+
+// String is where the registry is.
+func (r *Registry) String() string {
+	if r.shared != nil {
+		return r.shared.objects.String()
+	}
+	return r.dir
 }
 
 // make makes the directories where they are missing.

@@ -50,7 +50,7 @@ func (r *Registry) Verify(ctx context.Context) (found Verified, err error) {
 		}
 		v := weights[sum]
 		used[sum] = true
-		err := r.checkWeights(v.Weights)
+		err := r.checkWeights(ctx, v.Weights)
 		if err != nil && r.pruned(ctx, v) {
 			continue
 		}
@@ -61,7 +61,7 @@ func (r *Registry) Verify(ctx context.Context) (found Verified, err error) {
 		found.Weights++
 		found.Bytes += v.Weights.Bytes
 	}
-	left, err := r.leftOver(used)
+	left, err := r.leftOver(ctx, used)
 	found.LeftOver = append([]string{}, left...)
 	return found, r.name("verify", errors.Join(append(damage, err)...))
 }
@@ -93,7 +93,7 @@ func (s shelf) verify(weights map[string]Version, damage *[]error) (versions int
 		case v.Key != "" && !bytes.Equal(s.in(bucketKeys).Get([]byte(v.Key)), key(n)):
 			fail("the key of version %d is another version's", n)
 		}
-		weights[v.Weights.SHA256] = v
+		weights[v.Weights.name()] = v
 	}
 	s.each(bucketDetails, fail, func(k, _ []byte) bool { return s.has(number(k)) })
 	s.each(bucketConfigs, fail, func(sum, config []byte) bool { return hashes(config, sum) })

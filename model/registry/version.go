@@ -54,6 +54,7 @@ type Version struct {
 type Weights struct {
 	SHA256 string `json:"sha256"` // hexadecimal
 	Bytes  int64  `json:"bytes"`
+	Object string `json:"object,omitempty"` // in a bucket: these of one version
 }
 
 // Metric is a mean over held-out functions with its confidence interval. Without an

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -31,9 +33,17 @@ func (r *Registry) weightsPath(w Weights) string {
 	return filepath.Join(r.weightsDir(), w.SHA256+weightsSuffix)
 }
 
+// place names where weights are to people.
+func (r *Registry) place(w Weights) string {
+	if r.shared != nil {
+		return w.key()
+	}
+	return r.weightsPath(w)
+}
+
 // check refuses a description that no file of weights has.
 func (w Weights) check() error {
-	if !weightsName.MatchString(w.SHA256+weightsSuffix) || w.Bytes < 1 || w.Bytes > maxWeights {
+	if !weightsName.MatchString(w.SHA256+weightsSuffix) || w.Bytes < 1 || w.Bytes > maxWeights || w.Object != "" && !objectName.MatchString(w.Object) {
 		return corrupt("weights %.64q of %d bytes", w.SHA256, w.Bytes)
 	}
 	return nil
@@ -46,10 +56,13 @@ func describe(content []byte) Weights {
 }
 
 // storeWeights makes content durable under its hash. A file that is there already and whole
-// stays.
-func (r *Registry) storeWeights(content []byte) (Weights, error) {
+// stays. In a bucket they are an object of their own.
+func (r *Registry) storeWeights(ctx context.Context, content []byte) (Weights, error) {
+	if r.shared != nil {
+		return r.shared.put(ctx, content)
+	}
 	w := describe(content)
-	if err := r.checkWeights(w); err == nil {
+	if err := r.checkFile(w); err == nil {
 		return w, atomicfile.SyncDir(r.weightsDir()) // another process may have been killed before it did
 	}
 	err := atomicfile.Write(r.weightsPath(w), content)
@@ -59,11 +72,19 @@ func (r *Registry) storeWeights(content []byte) (Weights, error) {
 	return w, err
 }
 
-// readWeights reads a file of weights and verifies it.
-func (r *Registry) readWeights(w Weights) ([]byte, error) {
+// readWeights reads weights and verifies them.
+func (r *Registry) readWeights(ctx context.Context, w Weights) ([]byte, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
+	if r.shared != nil {
+		return r.readShared(ctx, w)
+	}
+	return r.readFile(w)
+}
+
+// readFile reads a file of weights and verifies it.
+func (r *Registry) readFile(w Weights) ([]byte, error) {
 	content, err := readBounded(r.weightsPath(w), w.Bytes)
 	if err != nil {
 		return nil, err
@@ -74,8 +95,20 @@ func (r *Registry) readWeights(w Weights) ([]byte, error) {
 	return content, nil
 }
 
-// checkWeights is readWeights in little memory.
-func (r *Registry) checkWeights(w Weights) error {
+// checkWeights verifies weights, of a bucket those that are there.
+func (r *Registry) checkWeights(ctx context.Context, w Weights) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if r.shared != nil {
+		_, err := r.shared.read(ctx, w)
+		return err
+	}
+	return r.checkFile(w)
+}
+
+// checkFile is readFile in little memory.
+func (r *Registry) checkFile(w Weights) error {
 	if err := w.check(); err != nil {
 		return err
 	}
@@ -95,8 +128,11 @@ func (r *Registry) checkWeights(w Weights) error {
 	return nil
 }
 
-// hasWeights reports whether the file is there, without reading it.
-func (r *Registry) hasWeights(w Weights) bool {
+// hasWeights reports whether the weights are there, without reading them.
+func (r *Registry) hasWeights(ctx context.Context, w Weights) bool {
+	if r.shared != nil {
+		return r.shared.has(ctx, w)
+	}
 	info, err := os.Stat(r.weightsPath(w))
 	return err == nil && info.Mode().IsRegular() && info.Size() == w.Bytes
 }
@@ -106,7 +142,17 @@ func (r *Registry) hasWeights(w Weights) bool {
 const staleAfter = 24 * time.Hour
 
 // leftOver lists files that no version in use needs: weights, and what killed processes left.
-func (r *Registry) leftOver(used map[string]bool) (names []string, err error) {
+func (r *Registry) leftOver(ctx context.Context, used map[string]bool) (names []string, err error) {
+	if r.shared != nil {
+		all, err := r.shared.weights(ctx)
+		for name := range all {
+			if !used[name] {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names, err
+	}
 	entries, err := os.ReadDir(r.weightsDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -2,7 +2,9 @@ package retraining
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +56,7 @@ func Check(ctx context.Context, o Options) (Forecast, error) {
 		return f, err
 	}
 	if registry.Exists(c.Registry) {
-		if f.Lock, err = r.registry.Locked(ctx, c.Name); err != nil {
+		if f.Lock, err = r.registry.Locked(ctx, c.Name); err != nil && !errors.Is(err, registry.ErrNoRegistry) { // a bucket may have none yet
 			return f, err
 		}
 	}
@@ -84,11 +86,11 @@ func Check(ctx context.Context, o Options) (Forecast, error) {
 			return f, err
 		}
 	}
-	return f, f.forecast(trainings, c.store(), j)
+	return f, r.forecast(ctx, &f, trainings, j)
 }
 
 // forecast fills in what trainings need.
-func (f *Forecast) forecast(trainings []training, store string, last *journal) error {
+func (r *run) forecast(ctx context.Context, f *Forecast, trainings []training, last *journal) error {
 	steps := 0
 	for _, t := range trainings {
 		f.Trainings = append(f.Trainings, Plan{t.From, t.Run, t.Planned})
@@ -105,7 +107,15 @@ func (f *Forecast) forecast(trainings []training, store string, last *journal) e
 		return err
 	}
 	f.Shards = e.Data.Shards + 1
-	missing, bytes := e.Data.Missing(family, shard.NewDir(store))
+	has := shard.NewDir(r.Config.store()).Has
+	if r.Depot != nil {
+		present, err := r.Depot.Present(ctx, e.Data.Hash(), f.Shards)
+		if err != nil {
+			return err
+		}
+		has = func(_ string, k int) bool { return slices.Contains(present, k) }
+	}
+	missing, bytes := e.Data.Missing(family, has)
 	f.Missing, f.Bytes = append(f.Missing, missing...), bytes
 	if last != nil && last.Outcome != nil && last.steps() > 0 {
 		seconds := last.Outcome.Seconds * float64(steps) / float64(last.steps())

@@ -20,6 +20,9 @@ func (r *run) collect(ctx context.Context, e experiment.Experiment) (experiment.
 	if err != nil {
 		return e, err
 	}
+	if err := r.fetchImports(ctx); err != nil {
+		return e, err
+	}
 	spec := e.Data.ImportSpec(f)
 	spec.Watched = true
 	r.imported = &Imported{}
@@ -30,6 +33,11 @@ func (r *run) collect(ctx context.Context, e experiment.Experiment) (experiment.
 		found, err := imports.Collect(ctx, shard.NewDir(r.Config.store()), w.Name, w.Dir, spec)
 		if err != nil {
 			return e, err
+		}
+		if r.Depot != nil {
+			if _, err := r.Depot.UploadImports(ctx, shard.NewDir(r.Config.store()), w.Name); err != nil {
+				return e, fmt.Errorf("imports %s: %w", w.Name, err)
+			}
 		}
 		r.imported.add(w.Name, found)
 	}
@@ -53,8 +61,30 @@ func (im *Imported) add(name string, found imports.Result) {
 	im.Warnings = append(im.Warnings, found.Warnings...)
 }
 
+// fetchImports copies the imports of the watched names to this machine, where they are in a
+// bucket.
+func (r *run) fetchImports(ctx context.Context) error {
+	if r.Depot == nil {
+		return nil
+	}
+	for _, w := range r.Config.Data.Watch {
+		if err := r.Depot.FetchNamed(ctx, shard.NewDir(r.Config.store()), w.Name); err != nil {
+			return fmt.Errorf("imports %s: %w", w.Name, err)
+		}
+	}
+	return nil
+}
+
+// records are the imports of a name.
+func (r *run) records(ctx context.Context, name string) ([]imports.Record, error) {
+	if r.Depot != nil {
+		return r.Depot.Imports(ctx, name)
+	}
+	return imports.List(shard.NewDir(r.Config.store()), name)
+}
+
 // withImports is the experiment with all imports of the watched names, the newest last.
-func (r *run) withImports(_ context.Context, e experiment.Experiment) (experiment.Experiment, error) {
+func (r *run) withImports(ctx context.Context, e experiment.Experiment) (experiment.Experiment, error) {
 	if len(r.Config.Data.Watch) == 0 {
 		return e, nil
 	}
@@ -64,7 +94,7 @@ func (r *run) withImports(_ context.Context, e experiment.Experiment) (experimen
 	}
 	var all []imports.Record
 	for _, w := range r.Config.Data.Watch {
-		records, err := imports.List(shard.NewDir(r.Config.store()), w.Name)
+		records, err := r.records(ctx, w.Name)
 		if err != nil {
 			return e, fmt.Errorf("imports %s: %w", w.Name, err)
 		}

@@ -23,7 +23,7 @@ import (
 // Config is the file that `ergoflow retrain` reads. Paths in it are relative to the file.
 type Config struct {
 	Name       string      `yaml:"name"`     // of the model in the registry
-	Registry   string      `yaml:"registry"` // directory
+	Registry   string      `yaml:"registry"` // directory, or s3://
 	Dir        string      `yaml:"dir"`      // of data, runs, journal and reports
 	Experiment Experiment  `yaml:"experiment"`
 	Data       Data        `yaml:"data"`
@@ -70,7 +70,7 @@ type Watch struct {
 type Cluster struct {
 	Addr    string `yaml:"addr"`    // control address of a coordinator; empty: processes on this machine
 	Context string `yaml:"context"` // directory of credentials for it; empty: plain text
-	Store   string `yaml:"store"`   // shard store that the workers read; empty: a directory of its own in Config.Dir
+	Store   string `yaml:"store"`   // shard store that the workers read, as store.Parse has it; empty: a directory of its own in Config.Dir
 	Workers int    `yaml:"workers"` // on this machine
 	// WorkersFor bounds the workers of a coordinator that the training uses: N or MIN:MAX.
 	// Empty: the coordinator's default.
@@ -142,9 +142,12 @@ func read(path string) (Config, error) {
 	return c, nil
 }
 
-// beside is a path relative to a directory; empty stays empty.
+// beside is a path relative to a directory; empty stays empty, and so do locations of buckets.
 func beside(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	if _, isBucket := bucket(path); isBucket {
 		return path
 	}
 	return filepath.Join(dir, path)
@@ -163,11 +166,11 @@ func parse(raw []byte) (Config, error) {
 		return c, errors.New(strings.TrimSpace(yaml.FormatError(yamltext.Plain(err), false, true)))
 	}
 	if c.Cluster.Store != "" {
-		dir, err := store.Directory(c.Cluster.Store)
+		l, err := store.Parse(c.Cluster.Store)
 		if err != nil {
 			return c, fmt.Errorf("cluster.store: %w", err)
 		}
-		c.Cluster.Store = dir
+		c.Cluster.Store = l.String()
 	}
 	return c, c.validate()
 }

@@ -62,7 +62,7 @@ func TestConfigRefuses(t *testing.T) {
 		start + "data: {watch: [{dir: inbox}]}":       "data.watch",
 		start + "data: {window: -1}":                  "data.window is -1",
 		start + "cluster: {addr: \"127.0.0.1:7070\"}": "cluster.store is missing",
-		start + "cluster: {store: \"s3://bucket/p\"}": "cluster.store: store s3://bucket/p: the shards are in a bucket",
+		start + "cluster: {store: \"s3://b/p\"}":      "cluster.store: store \"s3://b/p\": want s3://BUCKET/PREFIX",
 		start + "cluster: {workers: 99}":              "cluster.workers is 99, and",
 		start + "cluster: {workers: 0}":               "cluster.workers is 0",
 	} {

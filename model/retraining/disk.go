@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/disk"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -19,7 +18,7 @@ var ErrDisk = errors.New("budget.disk is too small")
 const keptStates = 5
 
 // fits checks that the trainings fit into the budget, beside what the directory has.
-func (b Budget) fits(dir, store string, trainings []training) error {
+func (b Budget) fits(dir string, has func(dataset string, k int) bool, trainings []training) error {
 	if b.Disk == 0 {
 		return nil
 	}
@@ -38,7 +37,7 @@ func (b Budget) fits(dir, store string, trainings []training) error {
 			if err != nil {
 				return err
 			}
-			_, need = e.Data.Missing(f, shard.NewDir(store))
+			_, need = e.Data.Missing(f, has)
 		}
 		need += keptStates * 3 * 4 * int64(e.Velocity().Layout().Size()) // parameters and two moments, float32
 	}

@@ -2,8 +2,10 @@ package retraining
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/evaluation/bootstrap"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -50,7 +52,7 @@ func (r *run) judge(ctx context.Context, version *registry.Version) (*judged, er
 			return nil, err
 		}
 		e.Seed = r.Experiment.Seed // of the noise, the same for all
-		j.results, err = r.Evaluate(ctx, Evaluation{
+		j.results, err = r.evaluate(ctx, Evaluation{
 			Experiment: e, State: st, Frame: frame, Store: r.Config.store(),
 			Kinds: gate.Kinds(),
 		})
@@ -102,13 +104,25 @@ func (r *run) judgeChampion(ctx context.Context, version *registry.Version) (*ev
 		return nil, nil, err
 	}
 	e.Data, e.Evaluation, e.Seed = candidate.Data, candidate.Evaluation, r.Experiment.Seed
-	results, err := r.Evaluate(ctx, Evaluation{
+	results, err := r.evaluate(ctx, Evaluation{
 		Experiment: e, State: st, Frame: frame, Store: r.Config.store(), Kinds: []evaluate.Kind{evaluate.Model},
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("evaluate the champion %s: %w", version.Ref(), err)
 	}
 	return results, frame, nil
+}
+
+// evaluate evaluates a state. Where the shards are in a bucket, it copies the held-out one first;
+// one that is not there the evaluation makes.
+func (r *run) evaluate(ctx context.Context, e Evaluation) (*evaluate.Results, error) {
+	if r.Depot != nil {
+		err := r.Depot.Fetch(ctx, shard.NewDir(e.Store), e.Experiment.Data.Hash(), e.Experiment.Data.HeldOutShard())
+		if err != nil && !errors.Is(err, shard.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return r.Evaluate(ctx, e)
 }
 
 // proven proves from a state's ledger that it has learned from the functions of its window,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/registry"
@@ -86,7 +87,11 @@ func (r *run) newJournal(ctx context.Context, cold experiment.Experiment, warnin
 	for _, w := range warnings {
 		r.warn("%s", w)
 	}
-	if err := r.Config.Budget.fits(r.Config.Dir, r.Config.store(), r.journal.Trained); err != nil {
+	has := shard.NewDir(r.Config.store()).Has
+	if r.Depot != nil { // data are not on this disk
+		has = func(string, int) bool { return true }
+	}
+	if err := r.Config.Budget.fits(r.Config.Dir, has, r.journal.Trained); err != nil {
 		return err
 	}
 	if err := atomicfile.MakeDirs(runDir(r.Config.Dir, r.journal.ID)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/notice"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
@@ -32,6 +33,10 @@ type Options struct {
 	Train func(ctx context.Context, job Job) (encoded []byte, err error)
 	// Evaluate evaluates a state, with the rows of those kinds.
 	Evaluate func(ctx context.Context, e Evaluation) (*evaluate.Results, error)
+
+	// Depot has the shards and the imports, where Config.Bucket is their location; nil: they are
+	// in a directory.
+	Depot *depot.Depot
 
 	Log *slog.Logger
 

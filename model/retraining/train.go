@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+
+	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -112,7 +114,7 @@ func (r *run) job(ctx context.Context, t *training) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	j := Job{Experiment: e, Dir: filepath.Join(r.runDir(), string(t.From)), Store: r.Config.store(), Cluster: r.Config.Cluster}
+	j := Job{Experiment: e, Dir: filepath.Join(r.runDir(), string(t.From)), Store: cmp.Or(r.Config.Cluster.Store, r.Config.store()), Cluster: r.Config.Cluster}
 	if err := atomicfile.MakeDirs(j.Dir); err != nil {
 		return Job{}, err
 	}
@@ -161,8 +163,26 @@ func (r *run) statePath(t *training) string {
 
 func (r *run) runDir() string { return runDir(r.Config.Dir, r.journal.ID) }
 
-// store is the shard store.
-func (c Config) store() string { return cmp.Or(c.Cluster.Store, filepath.Join(c.Dir, "shards")) }
+// Bucket is the location of the shards, where that is no directory.
+func (c Config) Bucket() (l store.Location, ok bool) { return bucket(c.Cluster.Store) }
 
-// ownsStore reports whether the store is of this directory's retrainings alone.
-func (c Config) ownsStore() bool { return c.Cluster.Store == "" }
+// bucket is the location of a bucket, if a text is one.
+func bucket(text string) (l store.Location, ok bool) {
+	l, err := store.Parse(text)
+	return l, err == nil && l.Scheme != store.File
+}
+
+// store is the directory of the shards. Where they are in a bucket, it has copies of imports and
+// of held-out shards.
+func (c Config) store() string {
+	if c.ownsStore() {
+		return filepath.Join(c.Dir, "shards")
+	}
+	return c.Cluster.Store
+}
+
+// ownsStore reports whether the directory is of this directory's retrainings alone.
+func (c Config) ownsStore() bool {
+	_, isBucket := c.Bucket()
+	return isBucket || c.Cluster.Store == ""
+}

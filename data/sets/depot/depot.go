@@ -162,12 +162,7 @@ func (d *Depot) manifest(ctx context.Context, dataset string, k int) (m shard.Ma
 	if o.Bytes > shard.MaxManifest {
 		return m, nil, fmt.Errorf("%s in %s: %w: %d bytes", key, d, shard.ErrCorrupt, o.Bytes)
 	}
-	r, err := d.store.Get(ctx, key, 0, o.Bytes)
-	if err == nil {
-		content, err = io.ReadAll(r)
-		err = errors.Join(err, r.Close())
-	}
-	if err != nil {
+	if content, err = d.whole(ctx, o); err != nil {
 		return m, nil, err
 	}
 	m, err = shard.ParseManifest(fmt.Sprintf("%s in %s", key, d), content)
@@ -235,7 +230,15 @@ func (d *Depot) putData(ctx context.Context, m shard.Manifest, data io.ReaderAt)
 // Sweep removes what interrupted writers left before a time: data that no manifest names, and
 // puts that did not end. It returns their number.
 func (d *Depot) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
-	removed, err = d.store.Sweep(ctx, root, before)
+	for _, folder := range []string{root, importsRoot} {
+		puts, err := d.store.Sweep(ctx, folder, before)
+		removed += puts
+		if err != nil {
+			return removed, err
+		}
+	}
+	swept, err := d.sweepImports(ctx, before)
+	removed += swept
 	if err != nil {
 		return removed, err
 	}

@@ -19,6 +19,19 @@ const (
 	silence  = 30 * time.Second // after which a transfer is begun again
 )
 
+// Fetch copies a shard into a directory, unless that has it: shard.ErrNotFound if there is none.
+// Otherwise it fails as Download does.
+func (d *Depot) Fetch(ctx context.Context, to *shard.Dir, dataset string, k int) error {
+	if to.Has(dataset, k) {
+		return nil
+	}
+	_, content, err := d.manifest(ctx, dataset, k)
+	if err != nil {
+		return err
+	}
+	return d.Download(ctx, to, content)
+}
+
 // Download copies a shard with that manifest into a directory. It goes on where an earlier
 // attempt stopped, also of another process. It fails with shard.ErrCorrupt where the store's
 // data are not those of the manifest, and with a *disk.FullError where there is no room.
@@ -66,7 +79,7 @@ func (d *Depot) transfer(ctx context.Context, in *shard.Incoming, peers Peers) e
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if disk.Full(err) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrGone) {
+		if disk.Full(err) || lasting(err) {
 			return err
 		}
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRange) {
@@ -78,13 +91,26 @@ func (d *Depot) transfer(ctx context.Context, in *shard.Incoming, peers Peers) e
 		if n >= attempts {
 			return err
 		}
-		select {
-		case <-time.After(pause + rand.N(pause)):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := wait(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// lasting reports whether the next request would meet the same error.
+func lasting(err error) bool {
+	return errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrGone)
+}
+
+// wait pauses before another attempt.
+func wait(ctx context.Context) error {
+	select {
+	case <-time.After(pause + rand.N(pause)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // pause is before another attempt, and twice as long at most.

@@ -325,7 +325,7 @@ func cancelled(t *testing.T, s store.Store) {
 func failed(t *testing.T, s store.Store) {
 	broken := errors.New("broken")
 	for _, size := range []int{1000, 20 << 20} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // stores may try again
+		ctx, cancel := context.WithTimeout(t.Context(), patience) // a store that tries again would not end
 		content := &source{Content(size, 6), int64(size) - 1, func() error { return broken }}
 		key := fmt.Sprintf("failed/%d", size)
 		if err := s.Put(ctx, key, content, int64(size)); !errors.Is(err, broken) {

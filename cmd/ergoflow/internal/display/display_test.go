@@ -263,3 +263,22 @@ func TestBlocksEndWithTheirReader(t *testing.T) {
 		t.Error("it writes on")
 	}
 }
+
+// The line about checkpoints in the bucket says what is there, or why it is not.
+func TestArchive(t *testing.T) {
+	begun := time.Date(2026, 11, 28, 1, 2, 3, 0, time.UTC)
+	for want, a := range map[string]*coordinator.Archive{
+		"":                                      nil,
+		"none was copied since the coordinator": {Store: "s3://b", Cluster: "lab"},
+		"cluster lab in s3://b: step 100 of 0123456789ab since 2026-11-28T01:02:03Z": {Store: "s3://b", Cluster: "lab", Run: "0123456789abcdef", Step: 100, Time: begun},
+		"on the coordinator's disk alone: access denied":                             {Store: "s3://b", Cluster: "lab", Run: "0123", Step: 100, Time: begun, Problem: "access denied"},
+	} {
+		var out strings.Builder
+		if err := Text(&out, coordinator.Status{Archive: a}, Order{}); err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(out.String(), "archive"); has != (want != "") || !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+}

@@ -54,6 +54,9 @@ func head(st coordinator.Status) (lines []string) {
 	default:
 		say("queue", "%d runs wait", st.Waiting)
 	}
+	if st.Archive != nil {
+		say("archive", "%s", archived(*st.Archive))
+	}
 	if st.Reason != "" {
 		say("last", "%s", st.Reason)
 	}
@@ -65,6 +68,18 @@ func head(st coordinator.Status) (lines []string) {
 		say("plain text", "%s", Plaintext(st.Plaintext))
 	}
 	return lines
+}
+
+// archived says which checkpoints are in the store besides the coordinator's disk.
+func archived(a coordinator.Archive) string {
+	text := fmt.Sprintf("checkpoints of cluster %s in %s: ", a.Cluster, a.Store)
+	switch {
+	case a.Problem != "":
+		return text + "the newest is on the coordinator's disk alone: " + a.Problem
+	case a.Run == "":
+		return text + "none was copied since the coordinator started"
+	}
+	return text + fmt.Sprintf("step %d of %.12s since %s", a.Step, a.Run, a.Time.Format(time.RFC3339))
 }
 
 func aboutRun(st coordinator.Status, say func(name, format string, args ...any)) {

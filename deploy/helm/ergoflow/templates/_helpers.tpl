@@ -111,6 +111,34 @@ affinity:
 {{- end }}
 {{- end -}}
 
+{{/* Where the pods find credentials for a bucket. */}}
+{{- define "ergoflow.storeEnv" -}}
+{{- if .Values.store.secret }}
+- {name: AWS_SHARED_CREDENTIALS_FILE, value: /run/secrets/ergoflow-store/credentials}
+{{- end }}
+{{- end -}}
+
+{{/* What the pods mount for the shards. */}}
+{{- define "ergoflow.storeMounts" -}}
+{{- if not .Values.store.location }}
+- {name: store, mountPath: /srv/ergoflow}
+{{- end }}
+{{- if .Values.store.secret }}
+- {name: store-access, mountPath: /run/secrets/ergoflow-store, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{- define "ergoflow.storeVolumes" -}}
+{{- if not .Values.store.location }}
+- name: store
+  persistentVolumeClaim: {claimName: {{ default (printf "%s-store" (include "ergoflow.fullname" .)) .Values.store.existingClaim }}}
+{{- end }}
+{{- with .Values.store.secret }}
+- name: store-access
+  secret: {secretName: {{ . }}}
+{{- end }}
+{{- end -}}
+
 {{/* The spec of a claim: of persistence values. */}}
 {{- define "ergoflow.claim" -}}
 accessModes: [{{ .accessMode }}]
@@ -132,7 +160,18 @@ resources:
 {{- fail (printf "workers.autoscaling: minReplicas is %d, above maxReplicas, %d" (int .minReplicas) (int .maxReplicas)) -}}
 {{- end -}}
 {{- end -}}
-{{- if and (eq .Values.store.accessMode "ReadWriteOnce") .Values.workers.affinity -}}
+{{- with .Values.store -}}
+{{- if and .location .existingClaim -}}
+{{- fail "store.location is a bucket: leave store.existingClaim empty" -}}
+{{- end -}}
+{{- if and .secret (not (hasPrefix "s3://" .location)) -}}
+{{- fail "store.secret is for a store.location with s3://" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (hasPrefix "s3://" .Values.store.location) .Values.networkPolicy.enabled (not .Values.networkPolicy.egress) -}}
+{{- fail "store.location is a bucket outside the cluster: name its address in networkPolicy.egress" -}}
+{{- end -}}
+{{- if and (eq .Values.store.accessMode "ReadWriteOnce") (not .Values.store.location) .Values.workers.affinity -}}
 {{- fail "store.accessMode ReadWriteOnce sets the affinity of the workers: leave workers.affinity empty" -}}
 {{- end -}}
 {{- end -}}
