@@ -42,7 +42,7 @@ func TestActions(t *testing.T) {
 	for _, c := range []struct{ path, body, did, detail string }{
 		{"/api/drain", `{"worker": "host-0001"}`, anybody + " drains host-0001", "worker host-0001 leaves"},
 		{"/api/cancel", `{"id": 3}`, "queue.Cancel {3}", "run 3 is cancelled"},
-		{"/api/schedule", `{"name": "nightly", "action": "run"}`, "queue.RunSchedule {nightly}", "schedule nightly is started as run 9"},
+		{"/api/schedule", `{"name": "nightly", "action": "run"}`, "queue.RunSchedule {nightly }", "schedule nightly is started as run 9"},
 		{"/api/schedule", `{"name": "nightly", "action": "pause"}`, "queue.PauseSchedule {nightly}", "schedule nightly is paused"},
 		{"/api/schedule", `{"name": "nightly", "action": "resume"}`, "queue.ResumeSchedule {nightly}", "schedule nightly goes on"},
 		{"/api/promote", `{"model": "vn1d", "version": 2, "reason": "smoother"}`, anybody + " promotes vn1d@2: smoother", "version 2 is the champion of vn1d"},

@@ -131,7 +131,7 @@ func TestPageButtons(t *testing.T) {
 	for label, want := range map[string]string{
 		"Drain host-0001-7072-5e1f09c4": anybody + " drains host-0001-7072-5e1f09c4",
 		"Cancel run 3":                  "queue.Cancel {3}",
-		"Run now: nightly":              "queue.RunSchedule {nightly}",
+		"Run now: nightly":              "queue.RunSchedule {nightly }",
 		"Pause: nightly":                "queue.PauseSchedule {nightly}",
 		"Resume: weekly":                "queue.ResumeSchedule {weekly}",
 		"Promote vn1d@3":                anybody + " promotes vn1d@3: promoted on the page",
