@@ -32,8 +32,12 @@ func (k *coordinator) serveHTTP(w http.ResponseWriter, r *http.Request) {
 			said = "this coordinator follows that of " + leader
 		}
 	}
-	if r.URL.Path == "/healthz" && k.node != nil { // it does what it is for
+	switch { // a follower does what it is for
+	case k.node != nil && r.URL.Path == "/healthz":
 		fmt.Fprintln(w, said)
+		return
+	case k.node != nil && r.URL.Path == "/metrics":
+		webserver.Metrics(k.newFollowing()).ServeHTTP(w, r)
 		return
 	}
 	http.Error(w, said, http.StatusServiceUnavailable)

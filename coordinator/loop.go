@@ -81,6 +81,7 @@ type loop struct {
 
 	term     *consensus.Term // in which this coordinator leads; nil: it is the only one
 	begun    time.Time       // when it began to
+	standing func() standing // for the metrics
 	copies   *copies         // nil likewise
 	gathered chan struct{}   // closed when this coordinator has the newest checkpoints of the others
 

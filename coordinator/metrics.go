@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/dashboard"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
@@ -25,7 +24,8 @@ type snapshot struct {
 	models    []dashboard.Model // of the registry, if the coordinator has one
 	tally     tally
 	expires   time.Time // of the coordinator's certificate; zero: plain text
-	archive   *Archive  // of checkpoints; nil: none
+	standing  standing
+	archive   *Archive // of checkpoints; nil: none
 }
 
 // measuredRun is a run under way.
@@ -50,7 +50,7 @@ func (l *loop) measure() (s snapshot, ok bool) {
 		}
 		s.waiting, s.schedules, s.refusals = l.runs.Waiting(), l.runs.Schedules(1), l.refused.count
 	})
-	s.tally = l.tallies.read()
+	s.tally, s.standing = l.tallies.read(), l.standing()
 	l.measureJobs(s.runs)
 	s.models = l.measureModels()
 	s.archive = l.archiving.status()
@@ -141,6 +141,10 @@ var described = metrics.Table{
 	{"ergoflow_checkpoint_copy_timestamp_seconds", nil, "When a checkpoint was last copied there, in Unix time."},
 	{"ergoflow_registry_champion_version", []string{"model"}, "Version of a model of --registry that is its champion; 0: none."},
 	{"ergoflow_registry_versions", []string{"model"}, "Versions of a model of --registry."},
+	{"ergoflow_coordinator_leads", nil, "Whether this coordinator leads, as the only one always does."},
+	{"ergoflow_coordinator_term", nil, "Term of the consensus as this coordinator knows it; 0: it is the only one."},
+	{"ergoflow_coordinator_entries", nil, "Index of the last entry of the consensus in this coordinator's ledger; 0: it is the only one."},
+	{"ergoflow_coordinator_silent_others", nil, "Other coordinators that do not answer this one."},
 	{"ergoflow_refusals_total", nil, "Connections, messages and requests that the coordinator has refused."},
 	{"ergoflow_certificate_expiry_timestamp_seconds", nil, "When the coordinator's certificate ends, in Unix time."},
 }
@@ -155,7 +159,7 @@ func newCollector(measure func() (snapshot, bool)) *metrics.Collector {
 
 // collect gives the metrics of a snapshot.
 func (s snapshot) collect(to metrics.Writer) {
-	to.Gauge("ergoflow_build_info", 1, ergoflow.Build())
+	s.standing.collect(to)
 	for _, r := range s.runs {
 		r.collect(to)
 	}

@@ -55,7 +55,7 @@ func full() snapshot {
 	}
 	next := queue.ScheduleStatus{Schedule: queue.Schedule{Name: "nightly", Failures: 2, LastDone: done}, Next: []time.Time{done.Add(time.Hour)}}
 	next.Paused = true
-	return snapshot{runs: []measuredRun{run}, waiting: 2, schedules: []queue.ScheduleStatus{next}, refusals: 9, expires: done, archive: &Archive{Time: done}, models: []dashboard.Model{{Name: "vn1d", Champion: 2, Versions: make([]dashboard.Version, 3)}},
+	return snapshot{runs: []measuredRun{run}, waiting: 2, schedules: []queue.ScheduleStatus{next}, refusals: 9, expires: done, standing: standing{true, 3, 41, 1}, archive: &Archive{Time: done}, models: []dashboard.Model{{Name: "vn1d", Champion: 2, Versions: make([]dashboard.Version, 3)}},
 		tally: tally{jobsAgain: 3, jobsDead: 1, written: 8, notWritten: 1, writing: 2.5}}
 }
 

@@ -32,7 +32,7 @@ func (o *others) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen := []*wire.Coordinator{own}
+	seen, silent := []*wire.Coordinator{own}, 0
 	ctx, cancel := context.WithTimeout(ctx, meetInterval)
 	defer cancel()
 	for _, m := range members {
@@ -45,6 +45,7 @@ func (o *others) meet(ctx context.Context) error {
 		}
 		o.silent[m.Address] = err != nil
 		if err != nil {
+			silent++
 			continue
 		}
 		seen = append(seen, who)
@@ -54,6 +55,7 @@ func (o *others) meet(ctx context.Context) error {
 			}
 		}
 	}
+	k.silent.Store(int32(silent))
 	return k.noteStarts(seen)
 }
 

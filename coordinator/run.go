@@ -48,6 +48,7 @@ type coordinator struct {
 	control  *office[*service]
 	joining  *office[*joining]
 	page     atomic.Pointer[shownPage]
+	silent   atomic.Int32 // other coordinators that do not answer
 	ready    sync.Once
 }
 
@@ -258,6 +259,7 @@ func (k *coordinator) newLoop(decided decided, services *services, term *consens
 		asked:    k.Asked,
 		term:     term,
 		begun:    time.Now(),
+		standing: k.standing,
 		gathered: make(chan struct{}),
 	}
 	l.log, l.refused = l.about(journal.Coordinator), refusals{log: l.about(journal.Security)}

@@ -50,7 +50,15 @@ func several(t *testing.T, n int) []*server {
 
 func startMember(t *testing.T, dir, store, address string, peers []string) *server {
 	t.Helper()
-	s := startWith(t, dir, func(c *Config) { c.Listen, c.Peers, c.Store, c.election = address, peers, store, 2*time.Second })
+	return startMemberWith(t, dir, store, address, peers, func(*Config) {})
+}
+
+func startMemberWith(t *testing.T, dir, store, address string, peers []string, change func(*Config)) *server {
+	t.Helper()
+	s := startWith(t, dir, func(c *Config) {
+		c.Listen, c.Peers, c.Store, c.election = address, peers, store, 2*time.Second
+		change(c)
+	})
 	s.store = store
 	return s
 }

@@ -93,6 +93,11 @@ var dashboards = []dashboard{{
 			over("Size of the checkpoint", "bytes", "", `ergoflow_run_checkpoint_bytes{instance=~"$instance", run=~"$run"}`, "run {{run}}"),
 			over("Room that lacks", "bytes", "What a checkpoint lacks on the disk.", `ergoflow_run_room_missing_bytes{instance=~"$instance", run=~"$run"}`, "run {{run}}"),
 		}},
+		{"Coordinators", []panel{
+			over("Which leads", "short", "1: it leads.", `ergoflow_coordinator_leads`, "{{instance}}").and(`ergoflow_coordinator_silent_others`, "silent for {{instance}}"),
+			over("Term", "short", "It grows with each election.", `ergoflow_coordinator_term`, "{{instance}}"),
+			over("Entries of the ledger", "short", "Those that fall behind have a slow disk or network.", `ergoflow_coordinator_entries`, "{{instance}}"),
+		}},
 		{"Schedules, models and security", []panel{
 			over("Since the last success", "s", "Of each schedule of retraining.", `time() - ergoflow_schedule_done_timestamp_seconds{instance=~"$instance"}`, "{{schedule}}"),
 			over("Failures in a row", "short", "", `ergoflow_schedule_failures{instance=~"$instance"}`, "{{schedule}}"),
