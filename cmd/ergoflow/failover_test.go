@@ -67,6 +67,69 @@ func failover(t *testing.T) {
 	equalBits(t, "after failovers", final(t, directoryOf(lead)), want)
 }
 
+// TestDeposedLeaders: the coordinator that leads is stopped for longer than any lease and goes on,
+// is cut off from all and comes back, and all are restarted in order, one by one. Each time
+// another one takes over, no step is lost, and the parameters have the bits of an undisturbed run.
+func TestDeposedLeaders(t *testing.T) {
+	if *failovers == 0 {
+		t.Skip("several coordinators on hosts take a minute or more, and root: `make many-e2e` runs them")
+	}
+	hosts.Isolated(t, deposedLeaders)
+}
+
+func deposedLeaders(t *testing.T) {
+	e := tiny(t, 800, true)
+	network := hosts.New(t)
+	want := final(t, undisturbed(t, network.Host("alone"), e))
+	c := startSeveral(t, network, 3, 2)
+	c.submit(e)
+	c.until("two workers train", training(2, 20))
+
+	stopped := c.takenOver("stopped", func(lead *daemon) { lead.signal(syscall.SIGSTOP) })
+	<-time.After(6 * time.Second) // longer than the lease, and the wait for holders
+	stopped.signal(syscall.SIGCONT)
+	c.agree()
+
+	cut := c.takenOver("cut off", func(lead *daemon) { lead.host.Unplug() })
+	cut.host.Plug()
+	c.agree()
+
+	for _, d := range c.coordinators {
+		before := c.until("two workers train", training(2, 1))
+		d.signal(syscall.SIGTERM)
+		<-d.ended
+		d.start(t)
+		c.agree()
+		if now := c.until("two workers train", training(2, 1)); now.Step < before.Step {
+			t.Errorf("step %d after step %d", now.Step, before.Step)
+		}
+	}
+	for _, d := range c.coordinators {
+		if said := c.read(d); strings.Contains(said, "level=ERROR") {
+			t.Errorf("%s\n%s", d.name, said)
+		}
+	}
+	c.until("the end", done)
+	lead := c.leading()
+	c.end()
+	equalBits(t, "after leaders were deposed", final(t, directoryOf(lead)), want)
+}
+
+// takenOver does something to the coordinator that leads, waits until workers train under another,
+// and returns the first.
+func (c *severalCluster) takenOver(how string, do func(*daemon)) *daemon {
+	c.t.Helper()
+	lead := c.leading()
+	before := c.until("two workers train", training(2, 1))
+	do(lead)
+	began := time.Now()
+	c.until("another coordinator has them train", func(now coordinator.Status) bool {
+		return now.State == "training" && now.Term > before.Term && now.Generation > before.Generation && now.Step > before.Step
+	})
+	c.t.Logf("%s: %v until the next step", how, time.Since(began).Round(time.Millisecond))
+	return lead
+}
+
 // startSeveral starts coordinators, each on a host and in a directory of its own, and workers.
 func startSeveral(t *testing.T, network *hosts.Network, coordinators, workers int) *severalCluster {
 	t.Helper()
