@@ -27,7 +27,8 @@ const (
 // ends. After a session that breaks it looks for the coordinator again, which may
 // be restarting.
 func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error {
-	var lost time.Time // end of the last session that was longer than maxPause
+	var lost time.Time // end of the last session that was longer than maxPause, or that began a term
+	var term uint64    // of that session's coordinator
 	var pause time.Duration
 	var avoid string    // the coordinator that held no session
 	var distrusted bool // whether the log has why, since the last session
@@ -61,8 +62,8 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 			w.flight.Add(flight.Record{Kind: flight.Left, Seconds: time.Since(begin).Seconds(), Text: err.Error()})
 			w.orderDump(dumpOrder{occasion: err.Error()})
 		}
-		if lost.IsZero() || time.Since(begin) > maxPause {
-			lost = time.Now()
+		if lost.IsZero() || time.Since(begin) > maxPause || w.term > term {
+			lost, term = time.Now(), w.term
 			w.log.Warn("session ended; looking for the coordinator again", "coordinator", control, "reason", err)
 		} else if errors.Is(err, secure.ErrUntrusted) && !distrusted {
 			distrusted = true // trying again helps only if somebody starts one of the two otherwise

@@ -44,6 +44,7 @@ func failover(t *testing.T) {
 	var pauses []time.Duration
 	for kill := range kills {
 		lead := c.leading()
+		st = c.until("they go on", training(2, int(st.Step)+10))
 		lead.kill()
 		killed := time.Now()
 		after := c.until("another coordinator has them train", func(now coordinator.Status) bool {
@@ -168,7 +169,7 @@ func startSeveral(t *testing.T, network *hosts.Network, coordinators, workers in
 	for _, d := range c.coordinators {
 		d.start(t)
 	}
-	conn, err := leader.Dial(peers[0], insecure.NewCredentials())
+	conn, err := leader.Dial(peers[0], insecure.NewCredentials(), quickly)
 	if err != nil {
 		t.Fatal(err)
 	}

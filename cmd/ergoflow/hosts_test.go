@@ -182,11 +182,13 @@ func (c *hostCluster) begin(transport credentials.TransportCredentials) {
 	}
 }
 
+// quickly has a client notice at once that a coordinator is back.
+var quickly = grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second,
+	Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond}})
+
 func (c *hostCluster) connect(transport credentials.TransportCredentials) {
 	c.t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+c.hosts[0].Address+":7070", grpc.WithTransportCredentials(transport),
-		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second,
-			Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond}}))
+	conn, err := grpc.NewClient("passthrough:///"+c.hosts[0].Address+":7070", grpc.WithTransportCredentials(transport), quickly)
 	if err != nil {
 		c.t.Fatal(err)
 	}

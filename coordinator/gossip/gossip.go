@@ -244,13 +244,17 @@ func (g *Gossip) SetTerm(term uint64) {
 	if err == nil && len(meta) <= memberlist.MetaMaxSize {
 		g.own, g.meta = next, meta
 	}
+	if !g.closed {
+		g.healer.Go(func() { // it waits until the change is on its way
+			if err == nil {
+				err = g.list.UpdateNode(updateTimeout)
+			}
+			if err != nil { // it is a hint: workers ask another coordinator, which says who leads
+				slog.Debug("gossip: tell who leads", "error", err)
+			}
+		})
+	}
 	g.mu.Unlock()
-	if err == nil {
-		err = g.list.UpdateNode(updateTimeout)
-	}
-	if err != nil { // it is a hint: workers ask another coordinator, which says who leads
-		slog.Debug("gossip: tell who leads", "error", err)
-	}
 }
 
 // Address is where this member gossips.
