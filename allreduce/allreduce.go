@@ -58,7 +58,7 @@ func (o Options) validate() error {
 	if o.Wire > Int8 {
 		return fmt.Errorf("unknown wire format %d", o.Wire)
 	}
-	if o.Topology > Circle {
+	if o.Topology > Doubling {
 		return fmt.Errorf("unknown topology %d", o.Topology)
 	}
 	for _, label := range []string{o.Plan, o.Build} {
@@ -98,9 +98,10 @@ func isLabel(s string) bool {
 type Topology uint8
 
 const (
-	ByWorld Topology = iota // Mesh up to MeshWorld ranks (long sums between hosts still go round a ring), else Circle
-	Mesh                    // every rank with every other
-	Circle                  // every rank with its two neighbours
+	ByWorld  Topology = iota // Mesh up to MeshWorld ranks (long sums between hosts still go round a ring), else Doubling
+	Mesh                     // every rank with every other
+	Circle                   // every rank with its two neighbours
+	Doubling                 // every rank with those 1, 2, 4 … places away
 )
 
 // MeshWorld is the largest world in which all ranks are connected with each other. See
@@ -113,7 +114,7 @@ func (t Topology) in(world int) Topology {
 		if world <= MeshWorld {
 			return Mesh
 		}
-		return Circle
+		return Doubling
 	}
 	return t
 }
@@ -126,16 +127,18 @@ func (t Topology) String() string {
 		return "mesh"
 	case Circle:
 		return "ring"
+	case Doubling:
+		return "doubling"
 	}
 	return fmt.Sprintf("topology(%d)", uint8(t))
 }
 
 // ParseTopology reads what String writes.
 func ParseTopology(name string) (Topology, error) {
-	for _, t := range []Topology{ByWorld, Mesh, Circle} {
+	for _, t := range []Topology{ByWorld, Mesh, Circle, Doubling} {
 		if t.String() == name {
 			return t, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown topology %q: auto, mesh or ring", name)
+	return 0, fmt.Errorf("unknown topology %q: auto, mesh, ring or doubling", name)
 }

@@ -179,7 +179,7 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 		}, ErrProtocol, "shorter"},
 	}
 	for name, test := range cases {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, topology := range []Topology{Mesh, Circle, Doubling} {
 			t.Run(fmt.Sprintf("%s/%v", name, topology), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const world, forger = 3, 1

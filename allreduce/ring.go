@@ -1,11 +1,13 @@
 package allreduce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -25,10 +27,9 @@ type Ring struct {
 	ctx    context.Context // ends with the ring; its cause says why
 	cancel context.CancelCauseFunc
 
-	// Both in the order of ranks from ours + 1 on, mod W. In a circle sinks has the
-	// successor alone, and sources the predecessor.
-	sinks   []*sink
-	sources []*source
+	all     party
+	sinks   []*sink   // of all parties, in the order of ranks from ours + 1 on, mod W
+	sources []*source // likewise
 	closing atomic.Bool
 	waiting atomic.Bool // for others: a Join or an AllReduce is under way
 	tracker tracker
@@ -66,25 +67,29 @@ type source struct {
 
 func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ring {
 	r := &Ring{id: id, peers: peers, opts: opts, topology: opts.Topology, payload: chunkBytes, step: -1}
-	mesh := opts.Topology.in(id.World) == Mesh
 	if onOneHost(peers) { // no slow link to spare
 		r.payload = localChunkBytes
-		if mesh {
+		if opts.Topology.in(id.World) == Mesh {
 			r.topology = Mesh
 		}
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	for d := 1; d < id.World; d++ {
-		rank := (id.Rank + d) % id.World
-		if mesh || d == 1 {
-			r.sinks = append(r.sinks, &sink{rank: rank, ended: make(chan struct{})})
-		}
-		if mesh || d == id.World-1 {
-			r.sources = append(r.sources, &source{rank: rank,
-				arrived: make(chan struct{}), drained: make(chan struct{}), parted: make(chan struct{})})
-		}
-	}
+	r.all = r.party(id.Rank, consecutive(id.World), opts.Topology.in(id.World).distances(id.World))
+	ahead := func(rank int) int { return (rank - id.Rank + id.World) % id.World }
+	slices.SortFunc(r.sinks, func(a, b *sink) int { return cmp.Compare(ahead(a.rank), ahead(b.rank)) })
+	slices.SortFunc(r.sources, func(a, b *source) int { return cmp.Compare(ahead(a.rank), ahead(b.rank)) })
 	return r
+}
+
+// Dials are the ranks that a rank connects to when it joins.
+func Dials(id Identity, peers []string, opts Options) []int {
+	r := newRing(context.Background(), id, peers, opts)
+	defer r.cancel(nil)
+	ranks := make([]int, len(r.sinks))
+	for i, to := range r.sinks {
+		ranks[i] = to.rank
+	}
+	return ranks
 }
 
 // onOneHost reports whether all addresses have one host.
@@ -188,15 +193,7 @@ func (r *Ring) reduce(x vector) error {
 	}
 	r.waiting.Store(true)
 	defer r.waiting.Store(false)
-	var err error
-	switch {
-	case s.kind == direct:
-		err = r.direct(s, x)
-	case s.kind == circling:
-		err = r.circle(s, x)
-	default:
-		err = r.exchange(s, x)
-	}
+	err := r.take(r.all, s, x)
 	if err == nil {
 		err = r.flush()
 	}
@@ -205,6 +202,19 @@ func (r *Ring) reduce(x vector) error {
 		r.release() // after it the transport no longer refers to x
 	}
 	return err
+}
+
+// take runs this rank's part of a schedule.
+func (r *Ring) take(p party, s schedule, x vector) error {
+	switch s.kind {
+	case direct:
+		return r.direct(p, s, x)
+	case circling:
+		return r.circle(p, s, x)
+	case doubling:
+		return r.double(p, s, x)
+	}
+	return r.exchange(p, s, x)
 }
 
 // release waits until a cancelled ring has no outgoing stream left.
@@ -232,36 +242,23 @@ func (r *Ring) settle(to *sink, pending int) error {
 	return nil
 }
 
-func (r *Ring) header(m move, f format, n int) header {
+func (r *Ring) header(m move, f format) header {
 	return header{
 		generation: r.id.Generation, step: r.step, bucket: uint16(r.bucket),
 		segment: uint16(m.segment), chunk: uint16(m.chunk), phase: m.phase,
-		format: f, length: uint32(f.bytes(n)),
+		format: f, length: uint32(f.bytes(m.hi - m.lo)),
 	}
 }
 
 // send queues message m of the vector x.
-func (r *Ring) send(to *sink, s schedule, m move, x vector, how mode) error {
-	lo, hi := s.span(m)
-	h := r.header(m, x.format(), hi-lo)
-	err := to.out.send(h, func(scratch func() []byte) []byte { return x.encode(how, lo, hi, scratch) })
+func (r *Ring) send(to *sink, m move, x vector, how mode) error {
+	h := r.header(m, x.format())
+	err := to.out.send(h, func(scratch func() []byte) []byte { return x.encode(how, m.lo, m.hi, scratch) })
 	if err != nil {
 		return r.wrap("send", to.rank, err)
 	}
 	to.bytes.Add(uint64(h.length))
 	r.tracker.noteSent(to.rank, h)
-	return nil
-}
-
-// sendAll sends every rank the same finished numbers.
-func (r *Ring) sendAll(s schedule, m move, x vector) error {
-	how := publish
-	for _, to := range r.sinks {
-		if err := r.send(to, s, m, x, how); err != nil {
-			return err
-		}
-		how = passOn
-	}
 	return nil
 }
 
@@ -283,9 +280,8 @@ func (r *Ring) read(from *source, f *frame) error {
 }
 
 // receive reads message m and adds it to x, or copies it there.
-func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) error {
-	lo, hi := s.span(m)
-	want := r.header(m, x.format(), hi-lo)
+func (r *Ring) receive(from *source, m move, x vector, add bool) error {
+	want := r.header(m, x.format())
 	r.tracker.noteWait(from.rank, want)
 	var f frame
 	if err := r.read(from, &f); err != nil {
@@ -303,7 +299,7 @@ func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) err
 		}
 		return r.wrap("receive", from.rank, fmt.Errorf("%w: got %v, want %v", kind, f.header, want))
 	}
-	x.decode(lo, hi, &f, add)
+	x.decode(m.lo, m.hi, &f, add)
 	from.bytes.Add(uint64(f.header.length))
 	return nil
 }

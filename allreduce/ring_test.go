@@ -202,7 +202,7 @@ func testSums(t *testing.T, rings []*Ring, sizes []int) {
 
 func TestSumInMemory(t *testing.T) {
 	for world := 1; world <= 9; world++ {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, topology := range []Topology{Mesh, Circle, Doubling} {
 			for _, wire := range []Wire{Float32, BFloat16, Int8} {
 				t.Run(fmt.Sprintf("%d/%v/%v", world, topology, wire), func(t *testing.T) {
 					rings := mustJoin(t, memoryCluster(t, world), 1, Options{Wire: wire, Topology: topology})
@@ -223,7 +223,7 @@ func TestSumInMemory(t *testing.T) {
 
 func TestSumOverGRPC(t *testing.T) {
 	for world := 2; world <= 4; world++ {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, topology := range []Topology{Mesh, Circle, Doubling} {
 			for _, wire := range []Wire{Float32, BFloat16, Int8} {
 				t.Run(fmt.Sprintf("%d/%v/%v", world, topology, wire), func(t *testing.T) {
 					rings := mustJoin(t, grpcCluster(t, world), 1, Options{Wire: wire, Topology: topology})
@@ -261,7 +261,7 @@ func TestTopologiesAgree(t *testing.T) {
 // Sums of integers are exact, wrap around and do not depend on who has what.
 func TestSumOfIntegers(t *testing.T) {
 	for world := 1; world <= 5; world++ {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, topology := range []Topology{Mesh, Circle, Doubling} {
 			rings := mustJoin(t, memoryCluster(t, world), 1, Options{Wire: Int8, Topology: topology}) // the wire does not touch them
 			for step, n := range []int{0, 1, 2048, 2049, 50_001} {
 				rng := rand.New(rand.NewPCG(5, uint64(n)))

@@ -113,7 +113,8 @@ func TestSpansTileTheVector(t *testing.T) {
 					}
 					for segment := range segments {
 						for chunk := range s.chunks {
-							lo, hi := s.span(move{phaseReduce, segment, chunk})
+							m := s.move(phaseReduce, segment, chunk)
+							lo, hi := m.lo, m.hi
 							if lo != end || hi < lo || f.bytes(hi-lo) > payload {
 								t.Fatalf("%s: segment %d chunk %d is [%d, %d) after %d", name, segment, chunk, lo, hi, end)
 							}
@@ -144,7 +145,7 @@ func TestScheduleFollowsTheRule(t *testing.T) {
 		{4, circleBytes, ByWorld, format(Float32), circling},
 		{4, circleBytes, ByWorld, formatInt64, circling},
 		{MeshWorld, 64 << 20, ByWorld, format(Int8), direct},
-		{MeshWorld + 1, 4, ByWorld, format(Float32), circling},
+		{MeshWorld + 1, 4, ByWorld, format(Float32), doubling},
 		{4, 4, Circle, format(Float32), circling},
 		{16, 64 << 20, Mesh, format(Float32), direct},
 	} {
