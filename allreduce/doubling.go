@@ -54,9 +54,9 @@ func (r *Ring) double(p party, s schedule, x vector) error {
 // round sends and receives the messages of one round.
 func (r *Ring) round(p party, o round, out, in []move, x vector, how mode) error {
 	to, from := p.sink(o.skip), p.source(o.skip)
-	for i := range max(len(out), len(in)+maxDepth) {
-		if i >= maxDepth && i-maxDepth < len(in) {
-			if err := r.receive(from, in[i-maxDepth], x, how == contribute); err != nil {
+	for i := range max(len(out), len(in)+4) {
+		if i >= 4 && i-4 < len(in) {
+			if err := r.receive(from, in[i-4], x, how == contribute); err != nil {
 				return err
 			}
 		}
@@ -77,7 +77,7 @@ func (s schedule) several(p phase, first, count int) []move {
 	}
 	lo, _ := cut(s.length, s.size, first, s.unit)
 	_, hi := cut(s.length, s.size, first+count-1, s.unit)
-	chunks := (hi - lo + s.most - 1) / s.most
+	chunks := (hi - lo + s.most/4 - 1) / (s.most/4)
 	moves := make([]move, chunks)
 	for c := range chunks {
 		from, to := cut(hi-lo, chunks, c, s.unit)

@@ -31,6 +31,10 @@ const (
 	chunkBytes = 130_848
 	// localChunkBytes is the largest on one host: with all headers 16 HTTP/2 frames.
 	localChunkBytes = 16*frameBytes - grpcPrefixBytes - headerBytes
+	// doublingBytes is the largest in a sum by doubling between hosts: with all headers two
+	// HTTP/2 frames. A rank that is ahead of others sends them messages of a later round,
+	// which take the link's time from those of an earlier one that others wait for.
+	doublingBytes = 2*frameBytes - grpcPrefixBytes - headerBytes
 	// maxDepth is how many messages of a kind (parts, sums) a rank sends ahead of
 	// what it has received. Twice that many must fit into the stream's flow-control
 	// window: then some link always has room, and sends from the receive loop cannot
@@ -86,6 +90,9 @@ func newSchedule(place, size int, t Topology, n int, f format, payload int) sche
 		kind = circling
 	case size > 2 && !isShort(n, f):
 		kind = direct
+	}
+	if kind == doubling && payload < localChunkBytes {
+		payload = doublingBytes
 	}
 	return layOut(kind, place, size, n, f, payload)
 }
