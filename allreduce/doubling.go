@@ -77,7 +77,7 @@ func (s schedule) several(p phase, first, count int) []move {
 	}
 	lo, _ := cut(s.length, s.size, first, s.unit)
 	_, hi := cut(s.length, s.size, first+count-1, s.unit)
-	chunks := (hi - lo + s.most/4 - 1) / (s.most/4)
+	chunks := (hi - lo + s.most/4 - 1) / (s.most / 4)
 	moves := make([]move, chunks)
 	for c := range chunks {
 		from, to := cut(hi-lo, chunks, c, s.unit)

@@ -127,7 +127,7 @@ func honest(t testing.TB, world int, opts Options, n int) []byte {
 		binary.LittleEndian.PutUint32(size[:], uint32(len(b)))
 		stream = append(append(stream, size[:3]...), b...)
 	}
-	s := newSchedule(0, world, opts.Topology, n, x.format(), chunkBytes)
+	s := layOut(scripted(t, world, opts, nil).kind(n, x.format()), 0, world, n, x.format(), chunkBytes)
 	switch s.kind {
 	case circling:
 		for i := range s.messages() {

@@ -41,7 +41,7 @@ func (t Topology) distances(size int) []int {
 		for _, round := range rounds(size) {
 			ahead = append(ahead, round.skip)
 		}
-	default:
+	case Circle:
 		if size > 1 {
 			ahead = []int{1}
 		}

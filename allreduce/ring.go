@@ -6,28 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce/topology"
 )
 
 // Ring is one rank's membership of one generation, made by [Server.Join]. A
 // failed ring stays failed. All ranks must make the same calls in the same
 // order.
 type Ring struct {
-	id       Identity
-	peers    []string
-	opts     Options
-	topology Topology // for the schedule: opts.Topology, or Mesh on one host
-	payload  int      // of a message, at most
+	id      Identity
+	peers   []string
+	opts    Options         // the topology is not ByWorld
+	chooses bool            // the algorithm of a sum, not only by opts.Topology
+	layout  topology.Layout // of the ranks on hosts
+	payload int             // of a message, at most
 
 	ctx    context.Context // ends with the ring; its cause says why
 	cancel context.CancelCauseFunc
 
 	all     party
+	host    party     // Hosts: the ranks of our host
+	column  party     // Hosts: those with our place on theirs
 	sinks   []*sink   // of all parties, in the order of ranks from ours + 1 on, mod W
 	sources []*source // likewise
 	closing atomic.Bool
@@ -66,15 +69,21 @@ type source struct {
 }
 
 func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ring {
-	r := &Ring{id: id, peers: peers, opts: opts, topology: opts.Topology, payload: chunkBytes, step: -1}
-	if onOneHost(peers) { // no slow link to spare
+	r := &Ring{id: id, peers: peers, opts: opts, layout: topology.Of(peers), payload: chunkBytes, step: -1}
+	r.opts.Topology = opts.Topology.in(r.layout)
+	r.chooses = opts.Topology == ByWorld && r.layout.Hosts() > 1
+	if r.layout.Hosts() == 1 { // no slow link to spare
 		r.payload = localChunkBytes
-		if opts.Topology.in(id.World) == Mesh {
-			r.topology = Mesh
-		}
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	r.all = r.party(id.Rank, consecutive(id.World), opts.Topology.in(id.World).distances(id.World))
+	if id.validate() != nil || len(peers) != id.World {
+		return r
+	}
+	r.all = r.party(id.Rank, consecutive(id.World), r.opts.Topology.distances(id.World))
+	if r.opts.Topology == Hosts {
+		r.host = r.party(slices.Index(r.layout.OfHost(id.Rank), id.Rank), r.layout.OfHost(id.Rank), Mesh.distances(id.World/r.layout.Hosts()))
+		r.column = r.party(slices.Index(r.layout.Column(id.Rank), id.Rank), r.layout.Column(id.Rank), Doubling.distances(r.layout.Hosts()))
+	}
 	ahead := func(rank int) int { return (rank - id.Rank + id.World) % id.World }
 	slices.SortFunc(r.sinks, func(a, b *sink) int { return cmp.Compare(ahead(a.rank), ahead(b.rank)) })
 	slices.SortFunc(r.sources, func(a, b *source) int { return cmp.Compare(ahead(a.rank), ahead(b.rank)) })
@@ -90,22 +99,6 @@ func Dials(id Identity, peers []string, opts Options) []int {
 		ranks[i] = to.rank
 	}
 	return ranks
-}
-
-// onOneHost reports whether all addresses have one host.
-func onOneHost(addresses []string) bool {
-	host := func(address string) string {
-		if h, _, err := net.SplitHostPort(address); err == nil {
-			return h
-		}
-		return address
-	}
-	for _, a := range addresses {
-		if host(a) != host(addresses[0]) {
-			return false
-		}
-	}
-	return true
 }
 
 // Identity is this rank's place in its generation.
@@ -187,7 +180,7 @@ func (r *Ring) reduce(x vector) error {
 	if r.id.World == 1 {
 		return nil
 	}
-	s := newSchedule(r.id.Rank, r.id.World, r.topology, x.length(), x.format(), r.payload)
+	s := layOut(r.kind(x.length(), x.format()), r.id.Rank, r.id.World, x.length(), x.format(), r.payload)
 	if s.chunks > maxChunks {
 		return r.wrap("reduce", -1, fmt.Errorf("vector of %d numbers is too long", x.length()))
 	}
@@ -204,6 +197,28 @@ func (r *Ring) reduce(x vector) error {
 	return err
 }
 
+// kind is how a vector of n numbers in that format is summed.
+func (r *Ring) kind(n int, f format) kind {
+	switch r.opts.Topology {
+	case Circle:
+		return circling
+	case Hosts:
+		return byHost
+	case Doubling:
+		if r.chooses && r.layout.Choose(f.bytes(n)) == topology.Ring {
+			return circling
+		}
+		return doubling
+	}
+	switch {
+	case r.id.World == 2 || isShort(n, f): // with two ranks an exchange moves no more than direct
+		return exchanging
+	case r.chooses && isLong(n, f):
+		return circling
+	}
+	return direct
+}
+
 // take runs this rank's part of a schedule.
 func (r *Ring) take(p party, s schedule, x vector) error {
 	switch s.kind {
@@ -213,6 +228,8 @@ func (r *Ring) take(p party, s schedule, x vector) error {
 		return r.circle(p, s, x)
 	case doubling:
 		return r.double(p, s, x)
+	case byHost:
+		return r.byHost(x)
 	}
 	return r.exchange(p, s, x)
 }

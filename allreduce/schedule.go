@@ -77,27 +77,14 @@ const (
 	direct
 	circling
 	doubling
+	byHost
 )
 
-// newSchedule lays out a vector of n numbers in that format, with payloads of at most
-// so many bytes.
-func newSchedule(place, size int, t Topology, n int, f format, payload int) schedule {
-	kind := exchanging // with two ranks an exchange moves no more than direct
-	switch {
-	case t.in(size) == Doubling:
-		kind = doubling
-	case t.in(size) == Circle || t == ByWorld && size > 2 && isLong(n, f):
-		kind = circling
-	case size > 2 && !isShort(n, f):
-		kind = direct
-	}
-	if kind == doubling && payload < localChunkBytes {
+// layOut cuts a vector of n numbers in that format, with payloads of at most so many bytes.
+func layOut(k kind, place, size, n int, f format, payload int) schedule {
+	if k == doubling && payload < localChunkBytes {
 		payload = doublingBytes
 	}
-	return layOut(kind, place, size, n, f, payload)
-}
-
-func layOut(k kind, place, size, n int, f format, payload int) schedule {
 	s := schedule{kind: k, place: place, size: size, length: n, unit: f.unit(), most: f.most(payload)}
 	parts := size
 	if k == exchanging {

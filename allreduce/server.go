@@ -75,6 +75,11 @@ func (s *Server) Join(ctx context.Context, id Identity, peers []string, opts Opt
 		r.cancel(err)
 		return nil, r.wrap("join", -1, err)
 	}
+	if opts.Topology == Hosts && !r.layout.Even() {
+		err := fmt.Errorf("%d ranks on %d hosts are not the same number, of several, on each of several hosts", id.World, r.layout.Hosts())
+		r.cancel(err)
+		return nil, r.wrap("join", -1, err)
+	}
 	if err := s.enter(r); err != nil {
 		r.cancel(err)
 		return nil, r.wrap("join", -1, err)

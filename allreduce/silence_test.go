@@ -47,11 +47,16 @@ func silentTo(err error) []int {
 func silentCluster(t *testing.T, world int, topology Topology, cut func(from, to int) bool) (cluster, []*Ring) {
 	m := NewInProcess()
 	c := memoryClusterOn(m, world)
+	m.mute(c, cut)
+	return c, mustJoin(t, c, 7, Options{Topology: topology})
+}
+
+// mute cuts the links from → to where cut says so.
+func (m *InProcess) mute(c cluster, cut func(from, to int) bool) {
 	m.tamper = func(greeting hello, address string, o outgoing) outgoing {
 		from, to := greeting.id.Rank, slices.Index(c.peers, address)
 		return &muted{o.(*inProcessLink), func() bool { return cut(from, to) }}
 	}
-	return c, mustJoin(t, c, 7, Options{Topology: topology})
 }
 
 // A link between two ranks that carries nothing ends the ring on all of them within two

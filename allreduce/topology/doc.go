@@ -1,0 +1,23 @@
+// Package topology plans how ranks on several hosts sum a vector: which of the algorithms of
+// package allreduce takes the least time, and in which order a ring passes the hosts. It is
+// pure. Every rank plans from the same input and so comes to the same plan.
+//
+// # The cost of a sum
+//
+// A message takes α seconds, and a link carries β bytes a second in each direction. A sum of
+// n bytes takes
+//
+//	T = α·h + m/β
+//
+// where h is the number of messages in sequence between hosts, and m the bytes that the
+// busiest link of a host sends. Hosts have one link each, which their ranks share. Messages
+// within a host cost nothing. With W ranks on H hosts, and G on the fullest:
+//
+//	            h                   m
+//	ring        2·(W-1)/W·H         2·(W-1)/W·n, where the ranks of a host follow each other
+//	doubling    2·⌈log₂ W⌉          what the ranks of a host send to other hosts; 2·(W-1)/W·n if G = 1
+//	by host     2·⌈log₂ H⌉          2·(H-1)/H·n, where all hosts have G ranks
+//
+// Algorithms are compared by T/α = h + m/(α·β), for which only α·β is needed: the bytes
+// that a link carries in the time of a message ([MessageBytes]).
+package topology
