@@ -1,5 +1,7 @@
 package topology
 
+import "slices"
+
 // Algorithm is a way to sum.
 type Algorithm int
 
@@ -16,20 +18,21 @@ func (a Algorithm) String() string { return [...]string{"ring", "doubling", "by 
 // costs.
 const MessageBytes = 64 << 10
 
+// localMessage is the time of a message within a host, over α.
+const localMessage = 0.25
+
 // Cost is what a sum takes of a network.
 type Cost struct {
-	Messages int     // in sequence, between hosts
+	Messages float64 // in sequence
 	Bytes    float64 // that the busiest link of a host sends
 }
 
 // Seconds is the model's time, where a message takes latency seconds and a link carries rate
 // bytes a second.
-func (c Cost) Seconds(latency, rate float64) float64 {
-	return latency*float64(c.Messages) + c.Bytes/rate
-}
+func (c Cost) Seconds(latency, rate float64) float64 { return latency*c.Messages + c.Bytes/rate }
 
-// messages is T/α.
-func (c Cost) messages() float64 { return float64(c.Messages) + c.Bytes/MessageBytes }
+// inMessages is T/α.
+func (c Cost) inMessages() float64 { return c.Messages + c.Bytes/MessageBytes }
 
 // Choose returns the algorithm that costs least for a vector of that many bytes: on a tie the
 // one with fewer messages. Uneven layouts are not summed by host.
@@ -40,62 +43,52 @@ func (l Layout) Choose(bytes int) Algorithm {
 		candidates = append(candidates, ByHost)
 	}
 	for _, a := range candidates {
-		if l.Cost(a, bytes).messages() < l.Cost(best, bytes).messages() {
+		if l.Cost(a, bytes).inMessages() < l.Cost(best, bytes).inMessages() {
 			best = a
 		}
 	}
 	return best
 }
 
-// Cost is that of summing a vector of that many bytes.
+// Cost is that of summing a vector of that many bytes. ByHost is for even layouts alone.
 func (l Layout) Cost(a Algorithm, bytes int) Cost {
-	n, world := float64(bytes), len(l.host)
-	if l.hosts < 2 {
-		return Cost{}
-	}
+	n, world, hosts := float64(bytes), float64(l.World()), float64(l.hosts)
 	switch a {
 	case Ring:
-		crossings := l.crossings(1)
-		all := 0
-		for _, c := range crossings {
-			all += c
+		out := l.leaving(1)
+		away := 0
+		for _, c := range out {
+			away += c
 		}
-		busiest := 0
-		for _, c := range crossings {
-			busiest = max(busiest, c)
-		}
-		return Cost{2 * all * (world - 1) / world, 2 * float64(world-1) / float64(world) * n * float64(busiest)}
+		laps := 2 * (world - 1) / world
+		return Cost{laps * (float64(away) + localMessage*(world-float64(away))), laps * n * float64(slices.Max(out))}
 	case Doubling:
-		// Half of the bytes go in the reduce-scatter, half in the all-gather.
-		sent, messages := make([]float64, l.hosts), 0
-		for s := world; s > 1; s = (s + 1) / 2 {
+		var c Cost
+		sent := make([]float64, l.hosts)
+		for s := l.World(); s > 1; s = (s + 1) / 2 {
 			half := (s + 1) / 2
-			share := 2 * float64(s-half) / float64(world) * n
-			crosses := false
-			for h, c := range l.crossings(half) {
-				sent[h] += share * float64(c)
-				crosses = crosses || c > 0
+			out := l.leaving(half)
+			for h := range sent { // half of the bytes in the reduce-scatter, half in the all-gather
+				sent[h] += 2 * float64(s-half) / world * n * float64(out[h])
 			}
-			if crosses {
-				messages += 2
+			if slices.Max(out) > 0 {
+				c.Messages += 2
+			} else {
+				c.Messages += 2 * localMessage
 			}
 		}
-		c := Cost{Messages: messages}
-		for _, b := range sent {
-			c.Bytes = max(c.Bytes, b)
-		}
+		c.Bytes = slices.Max(sent)
 		return c
 	}
-	hosts := float64(l.hosts)
-	return Cost{2 * depth(l.hosts), 2 * (hosts - 1) / hosts * n}
+	return Cost{2*float64(depth(l.hosts)) + 2*localMessage, 2 * (hosts - 1) / hosts * n}
 }
 
-// crossings are, by host, its ranks whose message to the rank that many places ahead leaves
+// leaving are, by host, its ranks whose message to the rank that many places ahead leaves
 // the host.
-func (l Layout) crossings(ahead int) []int {
+func (l Layout) leaving(ahead int) []int {
 	count := make([]int, l.hosts)
 	for r, h := range l.host {
-		if l.host[(r+ahead)%len(l.host)] != h {
+		if l.host[(r+ahead)%l.World()] != h {
 			count[h]++
 		}
 	}

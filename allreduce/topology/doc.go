@@ -9,14 +9,14 @@
 //
 //	T = α·h + m/β
 //
-// where h is the number of messages in sequence between hosts, and m the bytes that the
-// busiest link of a host sends. Hosts have one link each, which their ranks share. Messages
-// within a host cost nothing. With W ranks on H hosts, and G on the fullest:
+// where h is the number of messages in sequence, and m the bytes that the busiest link of a
+// host sends. Hosts have one link each, which their ranks share. A message within a host
+// counts as a quarter, and its bytes as none. With W ranks on H hosts, G on each:
 //
-//	            h                   m
-//	ring        2·(W-1)/W·H         2·(W-1)/W·n, where the ranks of a host follow each other
-//	doubling    2·⌈log₂ W⌉          what the ranks of a host send to other hosts; 2·(W-1)/W·n if G = 1
-//	by host     2·⌈log₂ H⌉          2·(H-1)/H·n, where all hosts have G ranks
+//	            h                      m
+//	ring        2·(W-1)/W·(H + R/4)    2·(W-1)/W·n      the ranks of a host follow each other; R = W - H
+//	doubling    2·⌈log₂ W⌉             2·(W-1)/W·n      G = 1; else what the host's ranks send to others
+//	by host     2·⌈log₂ H⌉ + 1/2       2·(H-1)/H·n
 //
 // Algorithms are compared by T/α = h + m/(α·β), for which only α·β is needed: the bytes
 // that a link carries in the time of a message ([MessageBytes]).
