@@ -1,9 +1,11 @@
 package allreduce
 
+import "github.com/ergoflow/ergoflow/allreduce/topology"
+
 // The schedule for several ranks on each of several hosts. The ranks of a host sum a segment
-// each, ranks with the same segment sum it over the hosts by doubling, and every rank sends
-// the others on its host its segment. So the link of a host carries each number
-// once in each direction, up to 1/H of it, and a message waits for 2⌈log₂ H⌉ others instead of 2⌈log₂ W⌉.
+// each, ranks with the same segment sum it over the hosts, by doubling or in a ring, and every
+// rank sends the others on its host its segment. So the link of a host carries as much as if
+// it had one rank, and as few messages in sequence.
 
 // byHost runs the three parts.
 func (r *Ring) byHost(x vector) error {
@@ -13,7 +15,8 @@ func (r *Ring) byHost(x vector) error {
 	}
 	lo, hi := cut(x.length(), s.size, s.place, s.unit)
 	own := x.part(lo, hi)
-	if err := r.double(r.column, layOut(doubling, r.column.place, r.column.size, hi-lo, x.format(), r.payload), own); err != nil {
+	over := overHosts(topology.OneEach(r.column.size), x.format().bytes(x.length()))
+	if err := r.take(r.column, layOut(over, r.column.place, r.column.size, hi-lo, x.format(), r.payload), own); err != nil {
 		return err
 	}
 	return r.gather(s, x)

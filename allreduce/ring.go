@@ -80,7 +80,7 @@ func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ri
 		return r
 	}
 	r.all = r.party(id.Rank, consecutive(id.World), r.opts.Topology.distances(id.World))
-	if r.opts.Topology == Hosts {
+	if r.opts.Topology == Hosts || r.chooses && r.opts.Topology == Mesh && r.layout.Even() {
 		r.host = r.party(slices.Index(r.layout.OfHost(id.Rank), id.Rank), r.layout.OfHost(id.Rank), Mesh.distances(id.World/r.layout.Hosts()))
 		r.column = r.party(slices.Index(r.layout.Column(id.Rank), id.Rank), r.layout.Column(id.Rank), Doubling.distances(r.layout.Hosts()))
 	}
@@ -205,18 +205,28 @@ func (r *Ring) kind(n int, f format) kind {
 	case Hosts:
 		return byHost
 	case Doubling:
-		if r.chooses && r.layout.Choose(f.bytes(n)) == topology.Ring {
-			return circling
+		if r.chooses {
+			return overHosts(r.layout, f.bytes(n))
 		}
 		return doubling
 	}
 	switch {
+	case r.column.size > 0 && (!isShort(n, f) || r.layout.Choose(f.bytes(n), topology.Exchange, topology.ByHost) == topology.ByHost):
+		return byHost
 	case r.id.World == 2 || isShort(n, f): // with two ranks an exchange moves no more than direct
 		return exchanging
 	case r.chooses && isLong(n, f):
 		return circling
 	}
 	return direct
+}
+
+// overHosts is the cheaper of doubling and a ring.
+func overHosts(l topology.Layout, bytes int) kind {
+	if l.Choose(bytes, topology.Doubling, topology.Ring) == topology.Ring {
+		return circling
+	}
+	return doubling
 }
 
 // take runs this rank's part of a schedule.

@@ -6,12 +6,15 @@ import "slices"
 type Algorithm int
 
 const (
-	Ring Algorithm = iota
+	Exchange Algorithm = iota // every rank sends its vector to every other
+	Ring
 	Doubling
-	ByHost
+	ByHost // within hosts, over hosts, within hosts
 )
 
-func (a Algorithm) String() string { return [...]string{"ring", "doubling", "by host"}[a] }
+func (a Algorithm) String() string {
+	return [...]string{"exchange", "ring", "doubling", "by host"}[a]
+}
 
 // MessageBytes is what a link carries in the time of a message, α·β. It is 24 KB for 200 µs
 // and 1 Gbit/s, and 90 KB for 30 µs and 25 Gbit/s. docs/results/scale.md has what a wrong one
@@ -34,15 +37,16 @@ func (c Cost) Seconds(latency, rate float64) float64 { return latency*c.Messages
 // inMessages is T/α.
 func (c Cost) inMessages() float64 { return c.Messages + c.Bytes/MessageBytes }
 
-// Choose returns the algorithm that costs least for a vector of that many bytes: on a tie the
-// one with fewer messages. Uneven layouts are not summed by host.
-func (l Layout) Choose(bytes int) Algorithm {
-	best := Doubling
-	candidates := []Algorithm{Ring}
-	if l.Even() {
-		candidates = append(candidates, ByHost)
-	}
-	for _, a := range candidates {
+// skew is how much longer the bytes of a sum by doubling take: every round waits for the
+// slowest of all ranks, whose links idle meanwhile. On links of 25 to 500 Mbit/s it was 1.0 to
+// 1.7, the more the busier the hosts' processors were.
+const skew = 1.5
+
+// Choose returns the cheapest for a vector of that many bytes, of several algorithms; of equals
+// the first.
+func (l Layout) Choose(bytes int, of ...Algorithm) Algorithm {
+	best := of[0]
+	for _, a := range of[1:] {
 		if l.Cost(a, bytes).inMessages() < l.Cost(best, bytes).inMessages() {
 			best = a
 		}
@@ -52,8 +56,14 @@ func (l Layout) Choose(bytes int) Algorithm {
 
 // Cost is that of summing a vector of that many bytes. ByHost is for even layouts alone.
 func (l Layout) Cost(a Algorithm, bytes int) Cost {
-	n, world, hosts := float64(bytes), float64(l.World()), float64(l.hosts)
+	n, world := float64(bytes), float64(l.World())
 	switch a {
+	case Exchange:
+		c := Cost{Messages: 1}
+		for _, g := range l.counts() {
+			c.Bytes = max(c.Bytes, n*float64(g)*(world-float64(g)))
+		}
+		return c
 	case Ring:
 		out := l.leaving(1)
 		away := 0
@@ -77,10 +87,13 @@ func (l Layout) Cost(a Algorithm, bytes int) Cost {
 				c.Messages += 2 * localMessage
 			}
 		}
-		c.Bytes = slices.Max(sent)
+		c.Bytes = skew * slices.Max(sent)
 		return c
 	}
-	return Cost{2*float64(depth(l.hosts)) + 2*localMessage, 2 * (hosts - 1) / hosts * n}
+	over := OneEach(l.hosts)
+	c := over.Cost(over.Choose(bytes, Ring, Doubling), bytes)
+	c.Messages += 2 * localMessage
+	return c
 }
 
 // leaving are, by host, its ranks whose message to the rank that many places ahead leaves

@@ -14,10 +14,12 @@
 // counts as a quarter, and its bytes as none. With W ranks on H hosts, G on each:
 //
 //	            h                      m
+//	exchange    1                      G·(W-G)·n
 //	ring        2·(W-1)/W·(H + R/4)    2·(W-1)/W·n      the ranks of a host follow each other; R = W - H
-//	doubling    2·⌈log₂ W⌉             2·(W-1)/W·n      G = 1; else what the host's ranks send to others
-//	by host     2·⌈log₂ H⌉ + 1/2       2·(H-1)/H·n
+//	doubling    2·⌈log₂ W⌉             3·(W-1)/W·n      G = 1; else what the host's ranks send to others
+//	by host     1/2 + that of H ranks on H hosts, by ring or doubling
 //
-// Algorithms are compared by T/α = h + m/(α·β), for which only α·β is needed: the bytes
-// that a link carries in the time of a message ([MessageBytes]).
+// The 3 of doubling is 2, and half as much again for the time in which ranks wait for the
+// slowest. Algorithms are compared by T/α = h + m/(α·β), for which only α·β is needed: the
+// bytes that a link carries in the time of a message ([MessageBytes]).
 package topology

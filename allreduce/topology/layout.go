@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"math/bits"
 	"net"
 	"slices"
 )
@@ -29,6 +28,15 @@ func Of(addresses []string) Layout {
 		l.host[rank] = number
 	}
 	l.hosts = len(known)
+	return l
+}
+
+// OneEach is the layout of one rank on each of so many hosts.
+func OneEach(hosts int) Layout {
+	l := Layout{host: make([]int, hosts), hosts: hosts}
+	for h := range l.host {
+		l.host[h] = h
+	}
 	return l
 }
 
@@ -66,15 +74,15 @@ func (l Layout) Column(rank int) []int {
 
 // Even reports whether several hosts have the same number of ranks, and more than one.
 func (l Layout) Even() bool {
-	if l.hosts < 2 || len(l.host)%l.hosts != 0 || len(l.host) == l.hosts {
-		return false
-	}
-	count := make([]int, l.hosts)
-	for _, h := range l.host {
-		count[h]++
-	}
-	return slices.Min(count) == slices.Max(count)
+	counts := l.counts()
+	return l.hosts > 1 && counts[0] > 1 && slices.Min(counts) == slices.Max(counts)
 }
 
-// depth is ⌈log₂ n⌉.
-func depth(n int) int { return bits.Len(uint(n - 1)) }
+// counts are the ranks of each host.
+func (l Layout) counts() []int {
+	counts := make([]int, l.hosts)
+	for _, h := range l.host {
+		counts[h]++
+	}
+	return counts
+}
