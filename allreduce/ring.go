@@ -71,7 +71,7 @@ type source struct {
 func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ring {
 	r := &Ring{id: id, peers: peers, opts: opts, layout: topology.Of(peers), payload: chunkBytes, step: -1}
 	r.opts.Topology = opts.Topology.in(r.layout)
-	r.chooses = opts.Topology == ByWorld && r.layout.Hosts() > 1
+	r.chooses = opts.Topology == ByWorld
 	if r.layout.Hosts() == 1 { // no slow link to spare
 		r.payload = localChunkBytes
 	}
@@ -215,7 +215,7 @@ func (r *Ring) kind(n int, f format) kind {
 		return byHost
 	case r.id.World == 2 || isShort(n, f): // with two ranks an exchange moves no more than direct
 		return exchanging
-	case r.chooses && isLong(n, f):
+	case r.chooses && r.layout.Hosts() > 1 && isLong(n, f):
 		return circling
 	}
 	return direct

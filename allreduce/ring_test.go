@@ -365,7 +365,7 @@ func TestOneHostIsDirect(t *testing.T) {
 		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"}, Options{}, circling, chunkBytes},
 		{[]string{"[::1]:1", "[::1]:2", "[::1]:3"}, Options{}, direct, localChunkBytes},
 		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{Topology: Circle}, circling, localChunkBytes},
-		{slices.Repeat([]string{"10.0.0.1:1"}, MeshWorld+1), Options{}, doubling, localChunkBytes},
+		{slices.Repeat([]string{"10.0.0.1:1"}, MeshWorld+1), Options{}, circling, localChunkBytes},
 	} {
 		r := newRing(t.Context(), Identity{1, 0, len(test.peers)}, test.peers, test.opts)
 		if kind := r.kind(circleBytes, format(Float32)); kind != test.want || r.payload != test.payload {

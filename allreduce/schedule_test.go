@@ -150,7 +150,7 @@ func TestScheduleFollowsTheRule(t *testing.T) {
 		{MeshWorld, 1, 64 << 20, ByWorld, format(Int8), direct},
 		{MeshWorld + 1, 1, 4, ByWorld, format(Float32), doubling},
 		{1, MeshWorld + 1, 4, ByWorld, format(Float32), doubling},
-		{1, MeshWorld + 1, 64 << 20, ByWorld, format(Float32), doubling},
+		{1, MeshWorld + 1, 64 << 20, ByWorld, format(Float32), circling},
 		{MeshWorld + 1, 1, 64 << 20, ByWorld, format(Float32), circling},
 		{MeshWorld + 1, 1, 64 << 20, Doubling, format(Float32), doubling},
 		{64, 1, 1_600_000, ByWorld, format(Float32), doubling},

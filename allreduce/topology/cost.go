@@ -56,6 +56,11 @@ func (l Layout) Choose(bytes int, of ...Algorithm) Algorithm {
 
 // Cost is that of summing a vector of that many bytes. ByHost is for even layouts alone.
 func (l Layout) Cost(a Algorithm, bytes int) Cost {
+	if l.hosts == 1 && l.World() > 1 { // memory, instead of links
+		c := OneEach(l.World()).Cost(a, bytes)
+		c.Messages *= localMessage
+		return c
+	}
 	n, world := float64(bytes), float64(l.World())
 	switch a {
 	case Exchange:

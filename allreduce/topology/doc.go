@@ -19,7 +19,7 @@
 //	doubling    2·⌈log₂ W⌉             3·(W-1)/W·n      G = 1; else what the host's ranks send to others
 //	by host     1/2 + that of H ranks on H hosts, by ring or doubling
 //
-// The 3 of doubling is 2, and half as much again for the time in which ranks wait for the
+// Ranks of a single host count as hosts, whose messages take a quarter. The 3 of doubling is 2, and half as much again for the time in which ranks wait for the
 // slowest. Algorithms are compared by T/α = h + m/(α·β), for which only α·β is needed: the
 // bytes that a link carries in the time of a message ([MessageBytes]).
 package topology
