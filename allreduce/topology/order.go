@@ -19,7 +19,7 @@ const worthwhile = 0.9
 // less than a tenth.
 //
 // latency is of a message from rank a to rank b in any unit, and negative where it is unknown.
-// It may differ between the two directions. Unknown ones count as the median of the known.
+// It may differ between the two directions. Unknown ones count as the mean of the known.
 func Order(l Layout, latency func(a, b int) float64) []int {
 	byHost := make([][]int, l.hosts)
 	for r, h := range l.host {
@@ -35,7 +35,7 @@ func Order(l Layout, latency func(a, b int) float64) []int {
 // between is the least latency from each host to each other.
 func between(byHost [][]int, latency func(a, b int) float64) [][]float64 {
 	cost := make([][]float64, len(byHost))
-	var known []float64
+	sum, known := 0.0, 0
 	for i := range cost {
 		cost[i] = make([]float64, len(byHost))
 		for j := range cost[i] {
@@ -48,18 +48,17 @@ func between(byHost [][]int, latency func(a, b int) float64) [][]float64 {
 				}
 			}
 			if !math.IsInf(cost[i][j], 1) {
-				known = append(known, cost[i][j])
+				sum, known = sum+cost[i][j], known+1
 			}
 		}
 	}
-	slices.Sort(known)
 	for i := range cost {
 		for j := range cost[i] {
 			switch {
 			case i == j:
 				cost[i][j] = 0
-			case math.IsInf(cost[i][j], 1) && len(known) > 0:
-				cost[i][j] = known[len(known)/2]
+			case math.IsInf(cost[i][j], 1) && known > 0:
+				cost[i][j] = sum / float64(known)
 			case math.IsInf(cost[i][j], 1):
 				cost[i][j] = 1
 			}
@@ -160,7 +159,7 @@ func nearest(cost [][]float64) []int {
 }
 
 // looks bounds the pairs of places that improve looks at. The coordinator waits for it.
-const looks = 20_000_000
+const looks = 2_000_000
 
 // improve shortens a circle until moving no run of up to three hosts to another place
 // (Or-opt), and turning no run around (2-opt), shortens it. Host 0 stays the first.
