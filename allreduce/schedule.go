@@ -2,8 +2,8 @@ package allreduce
 
 // Which rank sends what when, as pure functions of (rank, world, vector length). These
 // numbers alone determine every message, so a receiver knows every header beforehand.
-// There are three schedules; docs/decisions/allreduce.md says when each is used and
-// why.
+// There are three schedules here, one in doubling.go, and one in hosts.go that consists of
+// others; docs/decisions/allreduce.md and topology.md say when each is used and why.
 //
 // All of them cut the vector into segments (exchange: one) and every segment
 // into the same number of chunks, one message each.

@@ -17,8 +17,8 @@ func (a Algorithm) String() string {
 }
 
 // MessageBytes is what a link carries in the time of a message, α·β. It is 24 KB for 200 µs
-// and 1 Gbit/s, and 90 KB for 30 µs and 25 Gbit/s. docs/results/scale.md has what a wrong one
-// costs.
+// and 1 Gbit/s, and 90 KB for 30 µs and 25 Gbit/s. docs/results/topology.md has what a wrong
+// one costs.
 const MessageBytes = 64 << 10
 
 // localMessage is the time of a message within a host, over α.
@@ -29,10 +29,6 @@ type Cost struct {
 	Messages float64 // in sequence
 	Bytes    float64 // that the busiest link of a host sends
 }
-
-// Seconds is the model's time, where a message takes latency seconds and a link carries rate
-// bytes a second.
-func (c Cost) Seconds(latency, rate float64) float64 { return latency*c.Messages + c.Bytes/rate }
 
 // inMessages is T/α.
 func (c Cost) inMessages() float64 { return c.Messages + c.Bytes/MessageBytes }

@@ -8,12 +8,14 @@ The kernel's tbf limits the rate of every cable. The latency of a cable comes fr
 program (delay/main.go) that carries its frames, because many kernels have no netem.
 
 --write FILE writes every time to FILE with the extension .json, and replaces the part
-between the markers "begin topology" and "end topology" in FILE with a table.
+between the markers in FILE with a table of the
+measurements and one of the model of allreduce/topology for up to 1,024 ranks.
 """
 
 import argparse
 import contextlib
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -24,29 +26,29 @@ import tempfile
 import link
 
 ROOT = link.ROOT
-OPEN, CLOSE = "<!-- begin topology -->", "<!-- end topology -->"
+OPEN, CLOSE = link.OPEN, link.CLOSE
 
 # hosts, ranks on each, Mbit/s, ms of a cable (a message passes two), bytes, topologies
 CASES = [
-    (64, 1, 25, 0, 4, ["ring", "doubling", "gloo"]),
-    (64, 1, 25, 0, 16_384, ["ring", "doubling", "gloo"]),
-    (64, 1, 25, 0, 1_600_000, ["ring", "doubling", "gloo"]),
-    (64, 1, 25, 2, 16_384, ["ring", "doubling"]),
-    (64, 1, 25, 2, 1_600_000, ["ring", "doubling"]),
-    (16, 1, 100, 0, 16_384, ["ring", "doubling", "gloo"]),
-    (16, 1, 100, 0, 1_600_000, ["ring", "doubling", "gloo"]),
-    (16, 1, 100, 0, 7_100_000, ["ring", "doubling", "gloo"]),
-    (8, 8, 25, 0, 16_384, ["ring", "doubling", "hosts"]),
-    (8, 8, 25, 0, 1_600_000, ["ring", "doubling", "hosts"]),
-    (4, 4, 100, 0, 16_384, ["ring", "doubling", "hosts", "gloo"]),
-    (4, 4, 100, 0, 1_600_000, ["ring", "doubling", "hosts", "gloo"]),
-    (4, 4, 100, 0, 7_100_000, ["ring", "doubling", "hosts", "gloo"]),
+    (2, 2, 100, 0, 16_384, ["mesh", "ring", "hosts"]),
+    (2, 2, 100, 0, 1_600_000, ["mesh", "ring", "hosts"]),
     (2, 4, 100, 0, 4, ["mesh", "ring", "hosts", "gloo"]),
     (2, 4, 100, 0, 16_384, ["mesh", "ring", "hosts", "gloo"]),
     (2, 4, 100, 0, 400_000, ["mesh", "ring", "hosts", "gloo"]),
     (2, 4, 100, 0, 1_600_000, ["mesh", "ring", "hosts", "gloo"]),
-    (2, 2, 100, 0, 16_384, ["mesh", "ring", "hosts"]),
-    (2, 2, 100, 0, 1_600_000, ["mesh", "ring", "hosts"]),
+    (16, 1, 100, 0, 16_384, ["ring", "doubling", "gloo"]),
+    (16, 1, 100, 0, 1_600_000, ["ring", "doubling", "gloo"]),
+    (16, 1, 100, 0, 7_100_000, ["ring", "doubling", "gloo"]),
+    (4, 4, 100, 0, 16_384, ["ring", "doubling", "hosts", "gloo"]),
+    (4, 4, 100, 0, 1_600_000, ["ring", "doubling", "hosts", "gloo"]),
+    (4, 4, 100, 0, 7_100_000, ["ring", "doubling", "hosts", "gloo"]),
+    (64, 1, 25, 0, 4, ["ring", "doubling"]),
+    (64, 1, 25, 0, 16_384, ["ring", "doubling"]),
+    (64, 1, 25, 0, 1_600_000, ["ring", "doubling"]),
+    (64, 1, 25, 2, 16_384, ["ring", "doubling"]),
+    (64, 1, 25, 2, 1_600_000, ["ring", "doubling"]),
+    (8, 8, 25, 0, 16_384, ["ring", "doubling", "hosts"]),
+    (8, 8, 25, 0, 1_600_000, ["ring", "doubling", "hosts"]),
 ]
 
 
@@ -102,7 +104,19 @@ def ergoflow(names, each, size, topology, sums):
         for p in processes:
             p.kill()
             p.wait()
+    if processes[0].returncode:
+        raise RuntimeError(f"rank 0 of {len(ranks)} ended with {processes[0].returncode}")
     return json.loads(answers[0])[0]["median_ms"]
+
+
+def again(times, attempt):
+    """An attempt may fail: 64 processes on two cores are now and then silent to each other for two seconds."""
+    for _ in range(times - 1):
+        try:
+            return attempt()
+        except RuntimeError as e:
+            print(e, file=sys.stderr, flush=True)
+    return attempt()
 
 
 class Gloo:
@@ -149,13 +163,13 @@ def measure(o, folder):
                 times = {t: [] for t in topologies if t != "gloo" or gloo}
                 for r in range(o.rounds):
                     for t, list_ in times.items():
-                        list_.append(gloo.median_ms(size, sums) if t == "gloo" else ergoflow(names, each, size, t, sums))
+                        list_.append(gloo.median_ms(size, sums) if t == "gloo" else again(3, lambda: ergoflow(names, each, size, t, sums)))
                     print(f"{hosts} hosts × {each}, {mbit} Mbit/s, {delay} ms, {size} bytes: " +
                           ", ".join(f"{t} {l[-1]:.2f} ms" for t, l in times.items()), file=sys.stderr, flush=True)
                 cases.append({"hosts": hosts, "each": each, "mbit": mbit, "delay_ms": delay, "bytes": size, "ms": times})
             if gloo:
                 gloo.close()
-    return cases
+        yield cases
 
 
 def table(cases):
@@ -171,6 +185,54 @@ def table(cases):
     return "\n".join(lines) + "\n"
 
 
+# The model of allreduce/topology/doc.go, where the ranks of a host follow each other: messages in
+# sequence and bytes of a host's link.
+LOCAL, SKEW, MESSAGE = 0.25, 1.5, 64 << 10
+
+
+def ring(hosts, each, n):
+    w = hosts * each
+    return 2 * (w - 1) / w * (hosts + LOCAL * (w - hosts)), 2 * (w - 1) / w * n
+
+
+def doubling(hosts, _, n):
+    return 2 * math.ceil(math.log2(hosts)), SKEW * 2 * (hosts - 1) / hosts * n
+
+
+def cheapest(hosts, n, message):
+    """The name and cost of the cheaper one over hosts with one rank each."""
+    return min((("doubling", doubling(hosts, 1, n)), ("ring", ring(hosts, 1, n))), key=lambda c: c[1][0] + c[1][1] / message)
+
+
+def chosen(hosts, each, n, message=MESSAGE):
+    name, (h, m) = cheapest(hosts, n, message)
+    if each == 1:
+        return name, (h, m)
+    return "by host, " + name, (h + 2 * LOCAL, m)
+
+
+# Links of a cluster: seconds of a message, bytes a second.
+LINKS = {"25 Gbit/s, 30 µs": (30e-6, 25e9 / 8 * 0.96), "1 Gbit/s, 200 µs": (200e-6, 1e9 / 8 * 0.96)}
+SIZES = {"16 KB": 16e3, "1.6 MB": 1.6e6, "4 MiB": 4 << 20}
+
+
+def model_table():
+    shapes = [(64, 1), (256, 1), (1024, 1), (128, 8)]
+    lines = ["| link, vector | " + " | ".join(f"{h} × {e}" for h, e in shapes) + " |", "|---|" + "---|" * len(shapes)]
+    worst = (0, "")
+    for link_name, (a, b) in LINKS.items():
+        for size_name, n in SIZES.items():
+            cells = []
+            for h, e in shapes:
+                name, (messages, sent) = chosen(h, e, n)
+                t, before = a * messages + sent / b, ring(h, e, n)
+                _, (best_h, best_m) = chosen(h, e, n, a * b)
+                worst = max(worst, (t / (a * best_h + best_m / b), f"{size_name}, {link_name}, {h} × {e}"))
+                cells.append(f"{1e3 * (a * before[0] + before[1] / b):.3g} → {1e3 * t:.3g}, {name}")
+            lines.append(f"| {link_name}, {size_name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + f"\n\nAgainst the choice by a link's own α·β, 64 KiB costs at most {worst[0]:.2f} times as much ({worst[1]}).\n"
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=3)
@@ -179,14 +241,19 @@ def main():
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        cases = measure(o, pathlib.Path(folder))
+        for cases in measure(o, pathlib.Path(folder)):
+            publish(cases, o)
+
+
+def publish(cases, o):
     about = link.machine()
-    print(about + "\n\n" + table(cases))
+    text = (f"{about}\n\n{table(cases)}\nThe model, hosts × ranks: milliseconds of a ring → of what is chosen, and its name:\n\n{model_table()}")
+    print(text)
     if o.write:
         before, _, rest = o.write.read_text().partition(OPEN)
         after = rest.partition(CLOSE)[2]
-        o.write.with_suffix(".topology.json").write_text(json.dumps({"machine": about, "cases": cases}, indent=1, ensure_ascii=False) + "\n")
-        o.write.write_text(f"{before}{OPEN}\n{about}\n\n{table(cases)}{CLOSE}{after}")
+        o.write.with_suffix(".json").write_text(json.dumps({"machine": about, "cases": cases}, indent=1, ensure_ascii=False) + "\n")
+        o.write.write_text(f"{before}{OPEN}\n{text}{CLOSE}{after}")
 
 
 if __name__ == "__main__":
