@@ -3,7 +3,7 @@
 // namespace of a switch. Every frame takes the given time. It needs root and ends with its
 // standard input.
 //
-//	delay 5ms SWITCH NAMESPACE...
+//	delay 5ms SWITCH NAMESPACE [NAMESPACE]
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 
 func main() {
 	if len(os.Args) < 4 {
-		fail(fmt.Errorf("usage: delay DURATION SWITCH NAMESPACE..."))
+		fail(fmt.Errorf("usage: delay DURATION SWITCH NAMESPACE [NAMESPACE]"))
 	}
 	delay, err := time.ParseDuration(os.Args[1])
 	fail(err)
