@@ -10,10 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/ergoflow/ergoflow/internal/tap"
 )
 
 func main() {
@@ -23,9 +22,9 @@ func main() {
 	delay, err := time.ParseDuration(os.Args[1])
 	fail(err)
 	for i, namespace := range os.Args[3:] {
-		a, err := tap("cable", namespace)
+		a, err := tap.Open("cable", namespace)
 		fail(err)
-		b, err := tap(fmt.Sprintf("port%d", i), os.Args[2])
+		b, err := tap.Open(fmt.Sprintf("port%d", i), os.Args[2])
 		fail(err)
 		carry(a, b, delay)
 		carry(b, a, delay)
@@ -72,44 +71,4 @@ func carry(from, to *os.File, delay time.Duration) {
 			_, _ = to.Write(f.data) // a device that is down loses it
 		}
 	}()
-}
-
-// tap makes a TAP device in a namespace.
-func tap(device, namespace string) (*os.File, error) {
-	type made struct {
-		file *os.File
-		err  error
-	}
-	done := make(chan made)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
-		file, err := open(device, namespace)
-		done <- made{file, err}
-	}()
-	m := <-done
-	return m.file, m.err
-}
-
-func open(device, namespace string) (*os.File, error) {
-	space, err := os.Open("/run/netns/" + namespace)
-	if err != nil {
-		return nil, err
-	}
-	defer space.Close()
-	if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
-		return nil, err
-	}
-	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	request, err := unix.NewIfreq(device)
-	if err == nil {
-		request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
-		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("TAP device %s in %s: %w", device, namespace, err)
-	}
-	return os.NewFile(uintptr(fd), "/dev/net/tun"), nil
 }
