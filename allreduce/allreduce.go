@@ -117,7 +117,7 @@ func (t Topology) in(l topology.Layout) Topology {
 		return t
 	case l.World() <= MeshWorld:
 		return Mesh
-	case l.Even():
+	case l.Even() && l.World()/l.Hosts() <= MeshWorld:
 		return Hosts
 	}
 	return Doubling

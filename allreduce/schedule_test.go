@@ -160,6 +160,7 @@ func TestScheduleFollowsTheRule(t *testing.T) {
 		{2, 4, 64 << 20, Mesh, format(Float32), direct},
 		{5, 2, 4, ByWorld, format(Int8), byHost},
 		{5, 2, 64 << 20, ByWorld, format(Float32), byHost},
+		{2, MeshWorld + 1, 4, ByWorld, format(Float32), doubling}, // too many links within a host
 		{5, 2, 4, Doubling, format(Float32), doubling},
 		{4, 1, 4, Circle, format(Float32), circling},
 		{16, 1, 64 << 20, Mesh, format(Float32), direct},

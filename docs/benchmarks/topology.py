@@ -180,6 +180,8 @@ def table(cases):
     for c in cases:
         least = 1e3 * 2 * (c["hosts"] - 1) / c["hosts"] * c["bytes"] * 8 / (c["mbit"] * 1e6 * 0.96)
         cells = [link.spread(c["ms"][t], ".1f") if t in c["ms"] else "" for t in columns]
+        auto = columns.index(automatic(c["hosts"], c["each"], c["bytes"]))
+        cells[auto] = f"**{cells[auto]}**"
         delay = f", {2 * c['delay_ms']} ms" if c["delay_ms"] else ""
         lines.append(f"| {c['hosts']} × {c['each']} | {c['mbit']} Mbit/s{delay} | {c['bytes']:,} | {least:.1f} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
@@ -214,6 +216,16 @@ def chosen(hosts, each, n, message=MESSAGE):
 # Links of a cluster: seconds of a message, bytes a second.
 LINKS = {"25 Gbit/s, 30 µs": (30e-6, 25e9 / 8 * 0.96), "1 Gbit/s, 200 µs": (200e-6, 1e9 / 8 * 0.96)}
 SIZES = {"16 KB": 16e3, "1.6 MB": 1.6e6, "4 MiB": 4 << 20}
+
+
+def automatic(hosts, each, n):
+    """The topology that --topology auto takes."""
+    w = hosts * each
+    if each == 1:
+        return cheapest(hosts, n, MESSAGE)[0]
+    _, (h, m) = chosen(hosts, each, n)
+    exchange = 1 + each * (w - each) * n / MESSAGE
+    return "mesh" if w <= 8 and n <= 16 << 10 and exchange < h + m / MESSAGE else "hosts"
 
 
 def model_table():
