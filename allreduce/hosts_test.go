@@ -188,10 +188,12 @@ func TestSilenceInLargeWorlds(t *testing.T) {
 
 // A topology that the ranks' hosts do not allow is refused before anything is sent.
 func TestImpossibleHostsAreRefused(t *testing.T) {
-	for name, hosts := range map[string][]int{"uneven": {2, 1}, "one host": {4}, "one each": {1, 1}, "too many": {maxMesh + 1, maxMesh + 1}} {
+	for name, hosts := range map[string][]int{"uneven": {2, 1}, "more uneven": {4, 1, 1}, "one host": {4}, "one each": {1, 1}, "too many": {maxMesh + 1, maxMesh + 1}} {
 		peers := hostAddresses(hosts...)
-		if _, err := newServer(nil).Join(t.Context(), Identity{1, 0, len(peers)}, peers, Options{Topology: Hosts}); err == nil {
-			t.Errorf("%s: joined", name)
+		for rank := range peers {
+			if _, err := newServer(nil).Join(t.Context(), Identity{1, rank, len(peers)}, peers, Options{Topology: Hosts}); err == nil {
+				t.Errorf("%s: rank %d has joined", name, rank)
+			}
 		}
 	}
 }

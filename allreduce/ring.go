@@ -80,7 +80,7 @@ func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ri
 		return r
 	}
 	r.all = r.party(id.Rank, consecutive(id.World), r.opts.Topology.distances(id.World))
-	if r.opts.Topology == Hosts || r.chooses && r.opts.Topology == Mesh && r.layout.Even() {
+	if r.layout.Even() && (r.opts.Topology == Hosts || r.chooses && r.opts.Topology == Mesh) {
 		r.host = r.party(slices.Index(r.layout.OfHost(id.Rank), id.Rank), r.layout.OfHost(id.Rank), Mesh.distances(id.World/r.layout.Hosts()))
 		r.column = r.party(slices.Index(r.layout.Column(id.Rank), id.Rank), r.layout.Column(id.Rank), Doubling.distances(r.layout.Hosts()))
 	}
