@@ -31,14 +31,14 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne|StoreNATS|StoreS3
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne|SharedHosts|StoreNATS|StoreS3
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
 .PHONY: wheel python-test schemathesis help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test deploy-test-gpu-image chart manifests dashboards dashboards-test operate-e2e lint tidy race reproduce-smoke bench bench-peers \
-	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-inference bench-serve bench-recovery verify-torch generate \
+	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-topology bench-inference bench-serve bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
 help: ## list the targets
@@ -217,6 +217,9 @@ bench-secured: build ## time steps, recovery and joining with and without TLS (a
 
 bench-scale: build ## test a model of 8 to 1,024 workers (root); rewrites docs/results/scale.md
 	$(PYTHON) docs/benchmarks/scale.py --write docs/results/scale.md
+
+bench-topology: build .venv ## time sums on up to 64 hosts with slow links (root); rewrites docs/results/topology.md
+	$(PYTHON) docs/benchmarks/topology.py --gloo .venv/bin/python --write docs/results/topology.md
 
 bench-inference: setup ## compare model, repair, weights and chains at equal time, on models that it trains (10 minutes); rewrites docs/results/inference.md
 	$(PYTHON) docs/benchmarks/inference.py --write docs/results/inference.md

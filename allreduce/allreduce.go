@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce/topology"
 	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
@@ -58,7 +59,7 @@ func (o Options) validate() error {
 	if o.Wire > Int8 {
 		return fmt.Errorf("unknown wire format %d", o.Wire)
 	}
-	if o.Topology > Circle {
+	if o.Topology > Hosts {
 		return fmt.Errorf("unknown topology %d", o.Topology)
 	}
 	for _, label := range []string{o.Plan, o.Build} {
@@ -98,24 +99,28 @@ func isLabel(s string) bool {
 type Topology uint8
 
 const (
-	ByWorld Topology = iota // Mesh up to MeshWorld ranks (long sums between hosts still go round a ring), else Circle
-	Mesh                    // every rank with every other
-	Circle                  // every rank with its two neighbours
+	ByWorld  Topology = iota // Mesh up to MeshWorld ranks (long sums between hosts still go round a ring); else Hosts, or Doubling
+	Mesh                     // every rank with every other
+	Circle                   // every rank with its two neighbours
+	Doubling                 // every rank with those 1, 2, 4 … places away
+	Hosts                    // every rank with those of its host, and with one on each of the hosts 1, 2, 4 … away
 )
 
 // MeshWorld is the largest world in which all ranks are connected with each other. See
 // docs/decisions/allreduce.md.
 const MeshWorld = 8
 
-// in resolves ByWorld for a world of that size.
-func (t Topology) in(world int) Topology {
-	if t == ByWorld {
-		if world <= MeshWorld {
-			return Mesh
-		}
-		return Circle
+// in resolves ByWorld for a layout of ranks on hosts.
+func (t Topology) in(l topology.Layout) Topology {
+	switch {
+	case t != ByWorld:
+		return t
+	case l.World() <= MeshWorld:
+		return Mesh
+	case l.Even() && l.World()/l.Hosts() <= MeshWorld:
+		return Hosts
 	}
-	return t
+	return Doubling
 }
 
 func (t Topology) String() string {
@@ -126,16 +131,20 @@ func (t Topology) String() string {
 		return "mesh"
 	case Circle:
 		return "ring"
+	case Doubling:
+		return "doubling"
+	case Hosts:
+		return "hosts"
 	}
 	return fmt.Sprintf("topology(%d)", uint8(t))
 }
 
 // ParseTopology reads what String writes.
 func ParseTopology(name string) (Topology, error) {
-	for _, t := range []Topology{ByWorld, Mesh, Circle} {
+	for _, t := range []Topology{ByWorld, Mesh, Circle, Doubling, Hosts} {
 		if t.String() == name {
 			return t, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown topology %q: auto, mesh or ring", name)
+	return 0, fmt.Errorf("unknown topology %q: auto, mesh, ring, doubling or hosts", name)
 }

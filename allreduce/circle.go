@@ -4,11 +4,11 @@ package allreduce
 
 // circle runs the ring: reduce-scatter, then all-gather. The receive loop issues
 // the sends.
-func (r *Ring) circle(s schedule, x vector) error {
-	successor, predecessor := r.sinks[0], r.sources[len(r.sources)-1]
+func (r *Ring) circle(p party, s schedule, x vector) error {
+	successor, predecessor := p.sink(1), p.source(1)
 	send := func(i int) error {
 		m, how := s.sent(i)
-		return r.send(successor, s, m, x, how)
+		return r.send(successor, m, x, how)
 	}
 	depth, n := s.depth(), s.messages()
 	for i := range depth {
@@ -18,7 +18,7 @@ func (r *Ring) circle(s schedule, x vector) error {
 	}
 	for j := range n {
 		m := s.received(j)
-		if err := r.receive(predecessor, s, m, x, m.phase == phaseReduce); err != nil {
+		if err := r.receive(predecessor, m, x, m.phase == phaseReduce); err != nil {
 			return err
 		}
 		if j+depth < n {

@@ -4,8 +4,11 @@
 //	                ring.AllReduce(step, gradient)
 //	                              │
 //	schedule    which rank sends what when: pure functions of (rank, world, length)
+//	topology    which schedule costs least on the ranks' hosts
 //	mesh        the loops over the schedule where all ranks are connected
 //	circle      the loop where each rank is connected with its two neighbours
+//	doubling    the loop where each rank is connected with those 1, 2, 4 … places away
+//	hosts       the loops for several ranks on each of several hosts
 //	vector      numbers and their format on the wire: float32, bfloat16, int8, int64
 //	link        stream to a rank and from one: gRPC, or in-process for tests
 //	shared      memory that ranks of one machine share, for the numbers
@@ -17,11 +20,12 @@
 //
 // Up to [MeshWorld] ranks are all connected with each other. They exchange short
 // vectors whole; of a longer vector every rank sums one segment and sends the sum
-// to the others. More ranks form a ring, rank to rank+1 mod W, and long vectors go
-// round it twice (reduce-scatter, then all-gather); so do vectors of 1 MiB and more of
-// ranks on several hosts. Either way moves 2(W-1)/W times
-// the vector's size per rank. All ranks end with the same bits, for one world size
-// and wire. Sums are float32, or 64-bit integers.
+// to the others. Vectors of 1 MiB and more of ranks on several hosts go round a ring, rank to
+// rank+1 mod W, twice (reduce-scatter, then all-gather). More ranks sum by halving and doubling
+// or in a ring, and several ranks on each of several hosts within hosts first
+// (docs/decisions/topology.md). Every way but the exchange moves 2(W-1)/W times the vector's
+// size per rank, or less between hosts. All ranks end with the same bits, for one world size,
+// one place of ranks on hosts, and one wire. Sums are float32, or 64-bit integers.
 //
 // # Generations
 //
@@ -33,7 +37,7 @@
 // Join fences what is left of it. A stream of a generation that this process has not
 // joined yet waits, because members hear of a generation at different instants.
 //
-// # Wire format, version 6
+// # Wire format, version 7
 //
 // gRPC bidirectional streams, /ergoflow.allreduce.v1.Ring/Link, content type
 // application/grpc+ergoflow-ring, run from each rank (client) to the ranks that it
@@ -43,7 +47,7 @@
 //	 0  8  generation
 //	 8  8  step, not negative
 //	16  2  bucket: call of AllReduce within the step
-//	18  2  segment; in an exchange, the rank whose vector it is
+//	18  2  segment, the first of several; in an exchange, the place whose vector it is
 //	20  2  chunk of the segment
 //	22  1  phase: 1 hello, 2 welcome, 3 reduce, 4 gather, 5 exchange, 6 goodbye,
 //	       7 sign of life
@@ -61,9 +65,9 @@
 // bucket, segment, chunk and number format are zero and the payload is:
 //
 //	 0  4  "EFAR"
-//	 4  2  version: 6
+//	 4  2  version: 7
 //	 6  1  number format of long vectors of float32: 0, 1 or 2 as above
-//	 7  1  topology: 1 mesh, 2 ring
+//	 7  1  topology: 1 mesh, 2 ring, 3 doubling, 4 hosts
 //	 8  4  rank of the sender
 //	12  4  world size
 //	16  1  length p of the plan's name, at most 64
@@ -87,7 +91,7 @@
 // docs/decisions/tls.md has the rest.
 //
 // On Linux a rank also listens on the abstract Unix socket
-// "ergoflow-ring-6/" + its data address. Ranks of the same user on the same machine
+// "ergoflow-ring-7/" + its data address. Ranks of the same user on the same machine
 // dial it first. There the connection begins with one byte: 0, or 1 with the
 // descriptor (SCM_RIGHTS) of a memfd of 4,198,400 bytes that the client has made,
 // sealed against shrinking, growing and further seals. The memfd has one page for

@@ -42,7 +42,11 @@ func TestVanishedRankEndsAllAtOnce(t *testing.T) {
 }
 
 func vanish(t *testing.T, world int, topology Topology, n, victim int, step ergoflow.Step) {
-	c := memoryCluster(t, world)
+	vanishFrom(t, memoryCluster(t, world), topology, n, victim, step)
+}
+
+func vanishFrom(t *testing.T, c cluster, topology Topology, n, victim int, step ergoflow.Step) {
+	world := len(c.servers)
 	rings := make([]*Ring, world)
 	life, kill := context.WithCancel(t.Context())
 	if err := errors.Join(each(world, func(r int) (err error) {
@@ -179,7 +183,7 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 		}, ErrProtocol, "shorter"},
 	}
 	for name, test := range cases {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, topology := range []Topology{Mesh, Circle, Doubling} {
 			t.Run(fmt.Sprintf("%s/%v", name, topology), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const world, forger = 3, 1

@@ -121,23 +121,22 @@ func honest(t testing.TB, world int, opts Options, n int) []byte {
 	}
 	var stream []byte
 	r := &Ring{id: Identity{7, 0, world}, step: 4}
-	add := func(m move, s schedule) {
-		lo, hi := s.span(m)
-		b := encodeMessage(r.header(m, x.format(), hi-lo), func(scratch func() []byte) []byte { return x.encode(passOn, lo, hi, scratch) })
+	add := func(m move) {
+		b := encodeMessage(r.header(m, x.format()), func(scratch func() []byte) []byte { return x.encode(passOn, m.lo, m.hi, scratch) })
 		var size [4]byte
 		binary.LittleEndian.PutUint32(size[:], uint32(len(b)))
 		stream = append(append(stream, size[:3]...), b...)
 	}
-	s := newSchedule(0, world, opts.Topology, n, x.format(), chunkBytes)
+	s := layOut(scripted(t, world, opts, nil).kind(n, x.format()), 0, world, n, x.format(), chunkBytes)
 	switch s.kind {
 	case circling:
 		for i := range s.messages() {
-			add(s.received(i), s)
+			add(s.received(i))
 		}
 	case exchanging:
 		for c := range s.chunks {
 			for rank := 1; rank < world; rank++ {
-				add(move{phaseExchange, rank, c}, s)
+				add(s.move(phaseExchange, rank, c))
 			}
 		}
 	case direct:
@@ -145,10 +144,10 @@ func honest(t testing.TB, world int, opts Options, n int) []byte {
 			t.Fatalf("%d chunks", s.chunks)
 		}
 		for rank := 1; rank < world; rank++ {
-			add(move{phaseReduce, 0, 0}, s)
+			add(s.move(phaseReduce, 0, 0))
 		}
 		for rank := 1; rank < world; rank++ {
-			add(move{phaseGather, rank, 0}, s)
+			add(s.move(phaseGather, rank, 0))
 		}
 	}
 	return stream

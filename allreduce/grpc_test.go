@@ -170,7 +170,7 @@ func greetingBytes(h hello) []byte {
 // What does not begin with a greeting is refused, whatever it is.
 func TestStrangersAreRefused(t *testing.T) {
 	c := grpcCluster(t, 1)
-	good := greetingBytes(hello{id: Identity{1, 0, 2}, opts: Options{Plan: "run", Build: "0.1"}})
+	good := greetingBytes(hello{id: Identity{1, 0, 2}, opts: Options{Topology: Mesh, Plan: "run", Build: "0.1"}})
 	change := func(at int, to byte) []byte {
 		b := append([]byte(nil), good...)
 		b[at] = to
@@ -228,7 +228,7 @@ func TestReplaysAreReported(t *testing.T) {
 	defer ring.Close()
 	for _, g := range []ergoflow.Generation{6, 5, 1} {
 		stream := stranger(t, c.peers[0])
-		if err := stream.SendMsg(greetingBytes(hello{id: Identity{g, 0, 2}})); err != nil {
+		if err := stream.SendMsg(greetingBytes(hello{id: Identity{g, 0, 2}, opts: Options{Topology: Mesh}})); err != nil {
 			t.Fatal(err)
 		}
 		var answer []byte
@@ -270,7 +270,7 @@ func TestNonsenseAfterTheGreeting(t *testing.T) {
 				t.Fatal(err)
 			}
 			stream := stranger(t, c.peers[1])
-			if err := stream.SendMsg(greetingBytes(hello{id: Identity{1, 0, 2}})); err != nil {
+			if err := stream.SendMsg(greetingBytes(hello{id: Identity{1, 0, 2}, opts: Options{Topology: Mesh}})); err != nil {
 				t.Fatal(err)
 			}
 			ring := <-accepted

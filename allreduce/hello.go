@@ -11,12 +11,12 @@ import (
 const (
 	helloMagic = "EFAR"
 	// protocolVersion changes with the bytes or the schedule.
-	protocolVersion = 6
+	protocolVersion = 7
 	// helloBytes is the greeting without its two labels.
 	helloBytes = 18 + tokenBytes
 )
 
-// hello is the first message in each direction of a stream.
+// hello is the first message in each direction of a stream. Its topology is not ByWorld.
 type hello struct {
 	id   Identity
 	opts Options
@@ -31,7 +31,7 @@ func (h hello) payload() []byte {
 	copy(b, helloMagic)
 	binary.LittleEndian.PutUint16(b[4:], protocolVersion)
 	b[6] = byte(h.opts.Wire)
-	b[7] = byte(h.opts.Topology.in(h.id.World))
+	b[7] = byte(h.opts.Topology)
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.id.Rank))
 	binary.LittleEndian.PutUint32(b[12:], uint32(h.id.World))
 	b[16], b[17] = byte(len(h.opts.Plan)), byte(len(h.opts.Build))
@@ -87,7 +87,6 @@ func signOfLife(g ergoflow.Generation) header { return header{generation: g, pha
 // topology, or that lacks the generation's token.
 func (h hello) check(want hello) error {
 	theirs, ours := h.opts, want.opts
-	theirs.Topology, ours.Topology = theirs.Topology.in(h.id.World), ours.Topology.in(want.id.World)
 	switch {
 	case theirs.Build != ours.Build:
 		return fmt.Errorf("%w: build %q, ours is %q", ErrRefused, theirs.Build, ours.Build)

@@ -60,7 +60,7 @@ func TestQuantiseWhatIsNotFinite(t *testing.T) {
 func TestErrorFeedbackLosesNothing(t *testing.T) {
 	const n, steps = 5000, 400
 	for _, world := range []int{2, 3, 4} {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, topology := range []Topology{Mesh, Circle, Doubling} {
 			t.Run(fmt.Sprintf("%d/%v", world, topology), func(t *testing.T) {
 				rings := mustJoin(t, memoryCluster(t, world), 1, Options{Wire: Int8, Topology: topology})
 				in := inputs(world, n, 3)

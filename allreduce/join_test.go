@@ -169,7 +169,7 @@ func TestWaitingStreamsAreBounded(t *testing.T) {
 		defer cancel()
 		flood := make(chan error, maxWaiting)
 		dial := func(ctx context.Context) error {
-			_, _, err := m.dial(ctx, "target", 1, hello{id: Identity{9, 0, 2}})
+			_, _, err := m.dial(ctx, "target", 1, hello{id: Identity{9, 0, 2}, opts: Options{Topology: Mesh}})
 			return err
 		}
 		for range maxWaiting {
@@ -199,7 +199,7 @@ func TestSecondPredecessorIsRefused(t *testing.T) {
 		c := memoryCluster(t, 2)
 		rings := mustJoin(t, c, 1, Options{})
 		m := c.servers[0].dialer.(*InProcess)
-		_, _, err := m.dial(t.Context(), c.peers[1], 1, hello{id: Identity{1, 0, 2}})
+		_, _, err := m.dial(t.Context(), c.peers[1], 1, hello{id: Identity{1, 0, 2}, opts: Options{Topology: Mesh}})
 		if !errors.Is(err, ErrRefused) || !strings.Contains(fmt.Sprint(err), "connected already") {
 			t.Errorf("second predecessor: %v", err)
 		}
@@ -217,7 +217,7 @@ func TestStrangerComesFirst(t *testing.T) {
 		refused := make(chan error, 2)
 		for _, token := range []Token{{}, {15: 2}} {
 			go func() {
-				_, _, err := m.dial(t.Context(), c.peers[1], 1, hello{id: Identity{1, 0, 2}, opts: Options{Token: token}})
+				_, _, err := m.dial(t.Context(), c.peers[1], 1, hello{id: Identity{1, 0, 2}, opts: Options{Topology: Mesh, Token: token}})
 				refused <- err
 			}()
 		}
@@ -240,7 +240,7 @@ func TestFloodOfFarGenerations(t *testing.T) {
 		c := memoryCluster(t, 2)
 		m := c.servers[0].dialer.(*InProcess)
 		for range 2 * maxWaiting {
-			go m.dial(t.Context(), c.peers[1], 1, hello{id: Identity{1 << 60, 0, 2}})
+			go m.dial(t.Context(), c.peers[1], 1, hello{id: Identity{1 << 60, 0, 2}, opts: Options{Topology: Mesh}})
 		}
 		synctest.Wait()
 		if err := errors.Join(each(2, func(r int) error {

@@ -4,25 +4,25 @@ package allreduce
 
 // exchange sends every rank's vector to every rank, which adds them up in rank order,
 // chunk by chunk.
-func (r *Ring) exchange(s schedule, x vector) error {
-	own := func(chunk int) move { return move{phaseExchange, s.rank, chunk} }
+func (r *Ring) exchange(p party, s schedule, x vector) error {
+	own := func(chunk int) move { return s.move(phaseExchange, s.place, chunk) }
 	depth := s.depth()
 	for c := range depth {
-		if err := r.sendAll(s, own(c), x); err != nil {
+		if err := r.sendAll(p, own(c), x, publish); err != nil {
 			return err
 		}
 	}
 	for c := range s.chunks {
-		for _, to := range r.sinks { // the sum is about to overwrite chunk c
-			if err := r.settle(to, min(c+depth, s.chunks)-c-1); err != nil {
+		for d := 1; d < p.size; d++ { // the sum is about to overwrite chunk c
+			if err := r.settle(p.sink(d), min(c+depth, s.chunks)-c-1); err != nil {
 				return err
 			}
 		}
-		if err := r.total(s, c, x); err != nil {
+		if err := r.total(p, s, c, x); err != nil {
 			return err
 		}
 		if c+depth < s.chunks {
-			if err := r.sendAll(s, own(c+depth), x); err != nil {
+			if err := r.sendAll(p, own(c+depth), x, publish); err != nil {
 				return err
 			}
 		}
@@ -31,67 +31,80 @@ func (r *Ring) exchange(s schedule, x vector) error {
 }
 
 // total receives every rank's chunk c and adds it to ours, in rank order.
-func (r *Ring) total(s schedule, c int, x vector) error {
-	lo, hi := s.span(move{phaseExchange, s.rank, c})
-	own := s.world > 2 && s.rank > 0 // the sum of two numbers does not depend on their order
+func (r *Ring) total(p party, s schedule, c int, x vector) error {
+	m := s.move(phaseExchange, s.place, c)
+	own := s.size > 2 && s.place > 0 // the sum of two numbers does not depend on their order
 	if own {
-		x.keepOwn(lo, hi)
+		x.keepOwn(m.lo, m.hi)
 	}
-	for rank := range s.world {
-		if rank == s.rank {
+	for place := range s.size {
+		if place == s.place {
 			if own {
-				x.addOwn(lo, hi)
+				x.addOwn(m.lo, m.hi)
 			}
 			continue
 		}
-		from := r.sources[(rank-s.rank+s.world)%s.world-1]
-		if err := r.receive(from, s, move{phaseExchange, rank, c}, x, rank > 0 || !own); err != nil {
+		if err := r.receive(p.source(s.place-place), s.move(phaseExchange, place, c), x, place > 0 || !own); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// direct sums segment r on rank r, which sends the sum to every rank. Each rank gets
+// direct sums segment p on place p, which sends the sum to every place. Each gets
 // parts 0 … depth-1, then sum c and part c+depth in turn.
-func (r *Ring) direct(s schedule, x vector) error {
-	parts := func(chunk int) error {
-		for _, to := range r.sinks {
-			if err := r.send(to, s, move{phaseReduce, to.rank, chunk}, x, contribute); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+func (r *Ring) direct(p party, s schedule, x vector) error {
 	depth := s.depth()
 	for c := range depth {
-		if err := parts(c); err != nil {
+		if err := r.sendParts(p, s, c, x); err != nil {
 			return err
 		}
 	}
 	for c := range s.chunks + depth {
-		for _, from := range r.sources {
+		for d := 1; d < p.size; d++ {
+			place, from := p.ahead(d), p.source(-d)
 			if c >= depth {
-				if err := r.receive(from, s, move{phaseGather, from.rank, c - depth}, x, false); err != nil {
+				if err := r.receive(from, s.move(phaseGather, place, c-depth), x, false); err != nil {
 					return err
 				}
 			}
 			if c < s.chunks {
-				if err := r.receive(from, s, move{phaseReduce, s.rank, c}, x, true); err != nil {
+				if err := r.receive(from, s.move(phaseReduce, s.place, c), x, true); err != nil {
 					return err
 				}
 			}
 		}
 		if c < s.chunks {
-			if err := r.sendAll(s, move{phaseGather, s.rank, c}, x); err != nil {
+			if err := r.sendAll(p, s.move(phaseGather, s.place, c), x, publish); err != nil {
 				return err
 			}
 		}
 		if c+depth < s.chunks {
-			if err := parts(c + depth); err != nil {
+			if err := r.sendParts(p, s, c+depth, x); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// sendParts sends every place its part of chunk c.
+func (r *Ring) sendParts(p party, s schedule, c int, x vector) error {
+	for d := 1; d < p.size; d++ {
+		if err := r.send(p.sink(d), s.move(phaseReduce, p.ahead(d), c), x, contribute); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendAll sends every place the same numbers.
+func (r *Ring) sendAll(p party, m move, x vector, how mode) error {
+	for d := 1; d < p.size; d++ {
+		if err := r.send(p.sink(d), m, x, how); err != nil {
+			return err
+		}
+		how = passOn
 	}
 	return nil
 }

@@ -66,6 +66,7 @@ func TestNoDowngrade(t *testing.T) {
 	w := workers(t, lab, 3)
 	t.Run("dials without a certificate", func(t *testing.T) {
 		c, opts := mixed(t, w[:2]...)
+		opts.Topology = Mesh
 		impostor := make(chan error, 1)
 		go func() { // it knows all that plain text has told it, and is there first
 			_, _, err := c.servers[2].dialer.dial(t.Context(), c.peers[0], 0, hello{id: Identity{1, 1, 3}, opts: opts})
@@ -97,7 +98,7 @@ func TestNoDowngrade(t *testing.T) {
 	t.Run("any worker", func(t *testing.T) { // no coordinator has named anybody
 		c, _ := mixed(t, w[0])
 		go c.servers[0].Join(t.Context(), Identity{1, 0, 2}, c.peers, Options{})
-		_, _, err := c.servers[1].dialer.dial(soon(t), c.peers[0], 0, hello{id: Identity{1, 1, 2}})
+		_, _, err := c.servers[1].dialer.dial(soon(t), c.peers[0], 0, hello{id: Identity{1, 1, 2}, opts: Options{Topology: Mesh}})
 		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "rank 1 speaks plain text") {
 			t.Errorf("it was told: %v", err)
 		}
@@ -108,7 +109,7 @@ func TestNoDowngrade(t *testing.T) {
 		impostor := make(chan error, 1)
 		go func() {
 			theirs := opts
-			theirs.Identities = nil
+			theirs.Identities, theirs.Topology = nil, Mesh
 			_, _, err := c.servers[2].dialer.dial(t.Context(), c.peers[0], 0, hello{id: Identity{1, 1, 2}, opts: theirs})
 			impostor <- err
 		}()

@@ -1,34 +1,38 @@
 package allreduce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce/topology"
 )
 
 // Ring is one rank's membership of one generation, made by [Server.Join]. A
 // failed ring stays failed. All ranks must make the same calls in the same
 // order.
 type Ring struct {
-	id       Identity
-	peers    []string
-	opts     Options
-	topology Topology // for the schedule: opts.Topology, or Mesh on one host
-	payload  int      // of a message, at most
+	id      Identity
+	peers   []string
+	opts    Options         // the topology is not ByWorld
+	chooses bool            // the algorithm of a sum, not only by opts.Topology
+	layout  topology.Layout // of the ranks on hosts
+	payload int             // of a message, at most
 
 	ctx    context.Context // ends with the ring; its cause says why
 	cancel context.CancelCauseFunc
 
-	// Both in the order of ranks from ours + 1 on, mod W. In a circle sinks has the
-	// successor alone, and sources the predecessor.
-	sinks   []*sink
-	sources []*source
+	all     party
+	host    party     // Hosts: the ranks of our host
+	column  party     // Hosts: those with our place on theirs
+	sinks   []*sink   // of all parties, in the order of ranks from ours + 1 on, mod W
+	sources []*source // likewise
 	closing atomic.Bool
 	waiting atomic.Bool // for others: a Join or an AllReduce is under way
 	tracker tracker
@@ -65,42 +69,36 @@ type source struct {
 }
 
 func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ring {
-	r := &Ring{id: id, peers: peers, opts: opts, topology: opts.Topology, payload: chunkBytes, step: -1}
-	mesh := opts.Topology.in(id.World) == Mesh
-	if onOneHost(peers) { // no slow link to spare
+	r := &Ring{id: id, peers: peers, opts: opts, layout: topology.Of(peers), payload: chunkBytes, step: -1}
+	r.opts.Topology = opts.Topology.in(r.layout)
+	r.chooses = opts.Topology == ByWorld
+	if r.layout.Hosts() == 1 { // no slow link to spare
 		r.payload = localChunkBytes
-		if mesh {
-			r.topology = Mesh
-		}
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	for d := 1; d < id.World; d++ {
-		rank := (id.Rank + d) % id.World
-		if mesh || d == 1 {
-			r.sinks = append(r.sinks, &sink{rank: rank, ended: make(chan struct{})})
-		}
-		if mesh || d == id.World-1 {
-			r.sources = append(r.sources, &source{rank: rank,
-				arrived: make(chan struct{}), drained: make(chan struct{}), parted: make(chan struct{})})
-		}
+	if id.validate() != nil || len(peers) != id.World {
+		return r
 	}
+	r.all = r.party(id.Rank, consecutive(id.World), r.opts.Topology.distances(id.World))
+	if r.layout.Even() && (r.opts.Topology == Hosts || r.chooses && r.opts.Topology == Mesh) {
+		r.host = r.party(slices.Index(r.layout.OfHost(id.Rank), id.Rank), r.layout.OfHost(id.Rank), Mesh.distances(id.World/r.layout.Hosts()))
+		r.column = r.party(slices.Index(r.layout.Column(id.Rank), id.Rank), r.layout.Column(id.Rank), Doubling.distances(r.layout.Hosts()))
+	}
+	ahead := func(rank int) int { return (rank - id.Rank + id.World) % id.World }
+	slices.SortFunc(r.sinks, func(a, b *sink) int { return cmp.Compare(ahead(a.rank), ahead(b.rank)) })
+	slices.SortFunc(r.sources, func(a, b *source) int { return cmp.Compare(ahead(a.rank), ahead(b.rank)) })
 	return r
 }
 
-// onOneHost reports whether all addresses have one host.
-func onOneHost(addresses []string) bool {
-	host := func(address string) string {
-		if h, _, err := net.SplitHostPort(address); err == nil {
-			return h
-		}
-		return address
+// Dials are the ranks that a rank connects to when it joins.
+func Dials(id Identity, peers []string, opts Options) []int {
+	r := newRing(context.Background(), id, peers, opts)
+	defer r.cancel(nil)
+	ranks := make([]int, len(r.sinks))
+	for i, to := range r.sinks {
+		ranks[i] = to.rank
 	}
-	for _, a := range addresses {
-		if host(a) != host(addresses[0]) {
-			return false
-		}
-	}
-	return true
+	return ranks
 }
 
 // Identity is this rank's place in its generation.
@@ -182,21 +180,13 @@ func (r *Ring) reduce(x vector) error {
 	if r.id.World == 1 {
 		return nil
 	}
-	s := newSchedule(r.id.Rank, r.id.World, r.topology, x.length(), x.format(), r.payload)
+	s := layOut(r.kind(x.length(), x.format()), r.id.Rank, r.id.World, x.length(), x.format(), r.payload)
 	if s.chunks > maxChunks {
 		return r.wrap("reduce", -1, fmt.Errorf("vector of %d numbers is too long", x.length()))
 	}
 	r.waiting.Store(true)
 	defer r.waiting.Store(false)
-	var err error
-	switch {
-	case s.kind == direct:
-		err = r.direct(s, x)
-	case s.kind == circling:
-		err = r.circle(s, x)
-	default:
-		err = r.exchange(s, x)
-	}
+	err := r.take(r.all, s, x)
 	if err == nil {
 		err = r.flush()
 	}
@@ -205,6 +195,53 @@ func (r *Ring) reduce(x vector) error {
 		r.release() // after it the transport no longer refers to x
 	}
 	return err
+}
+
+// kind is how a vector of n numbers in that format is summed.
+func (r *Ring) kind(n int, f format) kind {
+	switch r.opts.Topology {
+	case Circle:
+		return circling
+	case Hosts:
+		return byHost
+	case Doubling:
+		if r.chooses {
+			return overHosts(r.layout, f.bytes(n))
+		}
+		return doubling
+	}
+	switch {
+	case r.column.size > 0 && (!isShort(n, f) || r.layout.Choose(f.bytes(n), topology.Exchange, topology.ByHost) == topology.ByHost):
+		return byHost
+	case r.id.World == 2 || isShort(n, f): // with two ranks an exchange moves no more than direct
+		return exchanging
+	case r.chooses && r.layout.Hosts() > 1 && isLong(n, f):
+		return circling
+	}
+	return direct
+}
+
+// overHosts is the cheaper of doubling and a ring.
+func overHosts(l topology.Layout, bytes int) kind {
+	if l.Choose(bytes, topology.Doubling, topology.Ring) == topology.Ring {
+		return circling
+	}
+	return doubling
+}
+
+// take runs this rank's part of a schedule.
+func (r *Ring) take(p party, s schedule, x vector) error {
+	switch s.kind {
+	case direct:
+		return r.direct(p, s, x)
+	case circling:
+		return r.circle(p, s, x)
+	case doubling:
+		return r.double(p, s, x)
+	case byHost:
+		return r.byHost(x)
+	}
+	return r.exchange(p, s, x)
 }
 
 // release waits until a cancelled ring has no outgoing stream left.
@@ -232,36 +269,23 @@ func (r *Ring) settle(to *sink, pending int) error {
 	return nil
 }
 
-func (r *Ring) header(m move, f format, n int) header {
+func (r *Ring) header(m move, f format) header {
 	return header{
 		generation: r.id.Generation, step: r.step, bucket: uint16(r.bucket),
 		segment: uint16(m.segment), chunk: uint16(m.chunk), phase: m.phase,
-		format: f, length: uint32(f.bytes(n)),
+		format: f, length: uint32(f.bytes(m.hi - m.lo)),
 	}
 }
 
 // send queues message m of the vector x.
-func (r *Ring) send(to *sink, s schedule, m move, x vector, how mode) error {
-	lo, hi := s.span(m)
-	h := r.header(m, x.format(), hi-lo)
-	err := to.out.send(h, func(scratch func() []byte) []byte { return x.encode(how, lo, hi, scratch) })
+func (r *Ring) send(to *sink, m move, x vector, how mode) error {
+	h := r.header(m, x.format())
+	err := to.out.send(h, func(scratch func() []byte) []byte { return x.encode(how, m.lo, m.hi, scratch) })
 	if err != nil {
 		return r.wrap("send", to.rank, err)
 	}
 	to.bytes.Add(uint64(h.length))
 	r.tracker.noteSent(to.rank, h)
-	return nil
-}
-
-// sendAll sends every rank the same finished numbers.
-func (r *Ring) sendAll(s schedule, m move, x vector) error {
-	how := publish
-	for _, to := range r.sinks {
-		if err := r.send(to, s, m, x, how); err != nil {
-			return err
-		}
-		how = passOn
-	}
 	return nil
 }
 
@@ -283,9 +307,8 @@ func (r *Ring) read(from *source, f *frame) error {
 }
 
 // receive reads message m and adds it to x, or copies it there.
-func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) error {
-	lo, hi := s.span(m)
-	want := r.header(m, x.format(), hi-lo)
+func (r *Ring) receive(from *source, m move, x vector, add bool) error {
+	want := r.header(m, x.format())
 	r.tracker.noteWait(from.rank, want)
 	var f frame
 	if err := r.read(from, &f); err != nil {
@@ -303,7 +326,7 @@ func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) err
 		}
 		return r.wrap("receive", from.rank, fmt.Errorf("%w: got %v, want %v", kind, f.header, want))
 	}
-	x.decode(lo, hi, &f, add)
+	x.decode(m.lo, m.hi, &f, add)
 	from.bytes.Add(uint64(f.header.length))
 	return nil
 }

@@ -31,11 +31,22 @@ func memoryCluster(_ testing.TB, world int) cluster {
 func memoryClusterOn(m *InProcess, world int) cluster {
 	var c cluster
 	for r := range world {
-		address := fmt.Sprintf("memory-%d", r)
-		c.servers = append(c.servers, m.Listen(address))
-		c.peers = append(c.peers, address)
+		c.listen(m, fmt.Sprintf("memory-%d", r))
 	}
 	return c
+}
+
+// hostsClusterOn has hosts with so many ranks each.
+func hostsClusterOn(m *InProcess, each ...int) (c cluster) {
+	for _, address := range hostAddresses(each...) {
+		c.listen(m, address)
+	}
+	return c
+}
+
+func (c *cluster) listen(m *InProcess, address string) {
+	c.servers = append(c.servers, m.Listen(address))
+	c.peers = append(c.peers, address)
 }
 
 // grpcCluster has local sockets and plain text.
@@ -202,7 +213,7 @@ func testSums(t *testing.T, rings []*Ring, sizes []int) {
 
 func TestSumInMemory(t *testing.T) {
 	for world := 1; world <= 9; world++ {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, topology := range []Topology{Mesh, Circle, Doubling} {
 			for _, wire := range []Wire{Float32, BFloat16, Int8} {
 				t.Run(fmt.Sprintf("%d/%v/%v", world, topology, wire), func(t *testing.T) {
 					rings := mustJoin(t, memoryCluster(t, world), 1, Options{Wire: wire, Topology: topology})
@@ -223,7 +234,7 @@ func TestSumInMemory(t *testing.T) {
 
 func TestSumOverGRPC(t *testing.T) {
 	for world := 2; world <= 4; world++ {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, topology := range []Topology{Mesh, Circle, Doubling} {
 			for _, wire := range []Wire{Float32, BFloat16, Int8} {
 				t.Run(fmt.Sprintf("%d/%v/%v", world, topology, wire), func(t *testing.T) {
 					rings := mustJoin(t, grpcCluster(t, world), 1, Options{Wire: wire, Topology: topology})
@@ -261,7 +272,7 @@ func TestTopologiesAgree(t *testing.T) {
 // Sums of integers are exact, wrap around and do not depend on who has what.
 func TestSumOfIntegers(t *testing.T) {
 	for world := 1; world <= 5; world++ {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, topology := range []Topology{Mesh, Circle, Doubling} {
 			rings := mustJoin(t, memoryCluster(t, world), 1, Options{Wire: Int8, Topology: topology}) // the wire does not touch them
 			for step, n := range []int{0, 1, 2048, 2049, 50_001} {
 				rng := rand.New(rand.NewPCG(5, uint64(n)))
@@ -347,18 +358,18 @@ func TestOneHostIsDirect(t *testing.T) {
 	for _, test := range []struct {
 		peers   []string
 		opts    Options
-		want    Topology
+		want    kind
 		payload int
 	}{
-		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{}, Mesh, localChunkBytes},
-		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"}, Options{}, ByWorld, chunkBytes},
-		{[]string{"[::1]:1", "[::1]:2", "[::1]:3"}, Options{}, Mesh, localChunkBytes},
-		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{Topology: Circle}, Circle, localChunkBytes},
-		{slices.Repeat([]string{"10.0.0.1:1"}, MeshWorld+1), Options{}, ByWorld, localChunkBytes},
+		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{}, direct, localChunkBytes},
+		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"}, Options{}, circling, chunkBytes},
+		{[]string{"[::1]:1", "[::1]:2", "[::1]:3"}, Options{}, direct, localChunkBytes},
+		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{Topology: Circle}, circling, localChunkBytes},
+		{slices.Repeat([]string{"10.0.0.1:1"}, MeshWorld+1), Options{}, circling, localChunkBytes},
 	} {
 		r := newRing(t.Context(), Identity{1, 0, len(test.peers)}, test.peers, test.opts)
-		if r.topology != test.want || r.payload != test.payload {
-			t.Errorf("%v, %v: %v, %d", test.peers, test.opts.Topology, r.topology, r.payload)
+		if kind := r.kind(circleBytes, format(Float32)); kind != test.want || r.payload != test.payload {
+			t.Errorf("%v, %v: %v, %d", test.peers, test.opts.Topology, kind, r.payload)
 		}
 		r.cancel(nil)
 	}

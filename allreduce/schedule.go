@@ -2,8 +2,8 @@ package allreduce
 
 // Which rank sends what when, as pure functions of (rank, world, vector length). These
 // numbers alone determine every message, so a receiver knows every header beforehand.
-// There are three schedules; docs/decisions/allreduce.md says when each is used and
-// why.
+// There are three schedules here, one in doubling.go, and one in hosts.go that consists of
+// others; docs/decisions/allreduce.md and topology.md say when each is used and why.
 //
 // All of them cut the vector into segments (exchange: one) and every segment
 // into the same number of chunks, one message each.
@@ -31,6 +31,10 @@ const (
 	chunkBytes = 130_848
 	// localChunkBytes is the largest on one host: with all headers 16 HTTP/2 frames.
 	localChunkBytes = 16*frameBytes - grpcPrefixBytes - headerBytes
+	// doublingBytes is the largest in a sum by doubling between hosts: with all headers two
+	// HTTP/2 frames. A rank that is ahead of others sends them messages of a later round,
+	// which take the link's time from those of an earlier one that others wait for.
+	doublingBytes = 2*frameBytes - grpcPrefixBytes - headerBytes
 	// maxDepth is how many messages of a kind (parts, sums) a rank sends ahead of
 	// what it has received. Twice that many must fit into the stream's flow-control
 	// window: then some link always has room, and sends from the receive loop cannot
@@ -59,9 +63,11 @@ const (
 
 type schedule struct {
 	kind        kind
-	rank, world int
+	place, size int // ours among those that sum together, and how many these are
 	length      int // numbers of the vector
-	chunks      int // per segment
+	unit        int // of cuts
+	most        int // numbers of a message
+	chunks      int // per segment; not for doubling
 }
 
 type kind uint8
@@ -70,23 +76,22 @@ const (
 	exchanging kind = iota
 	direct
 	circling
+	doubling
+	byHost
 )
 
-// newSchedule lays out a vector of n numbers in that format, with payloads of at most
-// so many bytes.
-func newSchedule(rank, world int, t Topology, n int, f format, payload int) schedule {
-	s := schedule{rank: rank, world: world, length: n}
-	segment := (n + world - 1) / world
-	switch {
-	case t.in(world) == Circle || t == ByWorld && world > 2 && isLong(n, f):
-		s.kind = circling
-	case world > 2 && !isShort(n, f):
-		s.kind = direct
-	default: // with two ranks an exchange moves no more than direct
-		segment = n
+// layOut cuts a vector of n numbers in that format, with payloads of at most so many bytes.
+func layOut(k kind, place, size, n int, f format, payload int) schedule {
+	if k == doubling && payload < localChunkBytes {
+		payload = doublingBytes
 	}
-	most := f.most(payload)
-	s.chunks = max((segment+most-1)/most, 1)
+	s := schedule{kind: k, place: place, size: size, length: n, unit: f.unit(), most: f.most(payload)}
+	parts := size
+	if k == exchanging {
+		parts = 1
+	}
+	units := (n + s.unit - 1) / s.unit
+	s.chunks = max(((units+parts-1)/parts*s.unit+s.most-1)/s.most, 1)
 	return s
 }
 
@@ -114,23 +119,26 @@ func (s schedule) depth() int { return min(maxDepth, s.chunks) }
 // move is one message of the schedule.
 type move struct {
 	phase   phase
-	segment int // in an exchange: the rank whose vector it is
+	segment int // in an exchange: the place whose vector it is
 	chunk   int
+	lo, hi  int // the numbers that it carries
 }
 
-// span is the range of numbers [lo, hi) that m carries.
-func (s schedule) span(m move) (lo, hi int) {
-	hi = s.length
+// move returns the message with a chunk of a segment.
+func (s schedule) move(p phase, segment, chunk int) move {
+	lo, hi := 0, s.length
 	if s.kind != exchanging {
-		lo, hi = cut(s.length, s.world, m.segment)
+		lo, hi = cut(s.length, s.size, segment, s.unit)
 	}
-	from, to := cut(hi-lo, s.chunks, m.chunk)
-	return lo + from, lo + to
+	from, to := cut(hi-lo, s.chunks, chunk, s.unit)
+	return move{p, segment, chunk, lo + from, lo + to}
 }
 
-// cut is part i of n numbers in equal parts, sizes differing by one at most.
-func cut(n, parts, i int) (lo, hi int) {
-	return n * i / parts, n * (i + 1) / parts
+// cut is part i of n numbers in equal parts of whole units, sizes differing by one unit at
+// most; the last unit may be shorter.
+func cut(n, parts, i, unit int) (lo, hi int) {
+	units := (n + unit - 1) / unit
+	return min(units*i/parts*unit, n), min(units*(i+1)/parts*unit, n)
 }
 
 // The ring. With M chunks per segment, message i ≥ M passes on what message i-M
@@ -138,28 +146,28 @@ func cut(n, parts, i int) (lo, hi int) {
 // as soon as it has received message j. The ring needs no other synchronisation.
 
 // messages is the number of messages that each rank sends round the ring, and receives.
-func (s schedule) messages() int { return 2 * (s.world - 1) * s.chunks }
+func (s schedule) messages() int { return 2 * (s.size - 1) * s.chunks }
 
 // sent is the i-th message to the successor, and how it is encoded.
 func (s schedule) sent(i int) (move, mode) {
-	m := s.lap(s.rank, i)
+	m := s.lap(s.place, i)
 	switch {
 	case m.phase == phaseReduce:
 		return m, contribute
-	case i/s.chunks == s.world-1:
+	case i/s.chunks == s.size-1:
 		return m, publish
 	}
 	return m, passOn
 }
 
 // received is the i-th message from the predecessor: its i-th sent.
-func (s schedule) received(i int) move { return s.lap(s.rank+s.world-1, i) }
+func (s schedule) received(i int) move { return s.lap(s.place+s.size-1, i) }
 
 func (s schedule) lap(sender, i int) move {
 	stage := i / s.chunks
-	m := move{phaseReduce, (sender + 2*s.world - stage) % s.world, i % s.chunks}
-	if stage >= s.world-1 {
-		m.phase = phaseGather
+	phase := phaseReduce
+	if stage >= s.size-1 {
+		phase = phaseGather
 	}
-	return m
+	return s.move(phase, (sender+2*s.size-stage)%s.size, i%s.chunks)
 }

@@ -2,6 +2,7 @@ package allreduce
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -14,8 +15,8 @@ func TestScheduleSendsWhatTheSuccessorExpects(t *testing.T) {
 	for world := 2; world <= 9; world++ {
 		for _, n := range lengths(world) {
 			for rank := range world {
-				mine := newSchedule(rank, world, Circle, n, format(Float32), chunkBytes)
-				next := newSchedule((rank+1)%world, world, Circle, n, format(Float32), chunkBytes)
+				mine := layOut(circling, rank, world, n, format(Float32), chunkBytes)
+				next := layOut(circling, (rank+1)%world, world, n, format(Float32), chunkBytes)
 				if mine.messages() != next.messages() || mine.depth() != next.depth() {
 					t.Fatalf("world %d length %d: ranks disagree on the number of messages", world, n)
 				}
@@ -39,7 +40,7 @@ func TestScheduleSumsEveryContributionOnce(t *testing.T) {
 			holds := make([]map[[2]int]uint64, world) // (segment, chunk) → set of ranks
 			plans := make([]schedule, world)
 			for r := range world {
-				plans[r] = newSchedule(r, world, Circle, n, format(Float32), chunkBytes)
+				plans[r] = layOut(circling, r, world, n, format(Float32), chunkBytes)
 				holds[r] = make(map[[2]int]uint64)
 			}
 			s := plans[0]
@@ -101,19 +102,20 @@ func TestScheduleSumsEveryContributionOnce(t *testing.T) {
 
 func TestSpansTileTheVector(t *testing.T) {
 	for world := 2; world <= 9; world++ {
-		for _, topology := range []Topology{Mesh, Circle} {
+		for _, kind := range []kind{exchanging, direct, circling} {
 			for _, n := range lengths(world) {
 				for f := format(Float32); f <= formatInt64; f++ {
 					payload := []int{chunkBytes, localChunkBytes}[n%2]
-					name := fmt.Sprintf("world %d %v length %d %v payload %d", world, topology, n, f, payload)
-					s := newSchedule(0, world, topology, n, f, payload)
+					name := fmt.Sprintf("world %d kind %d length %d %v payload %d", world, kind, n, f, payload)
+					s := layOut(kind, 0, world, n, f, payload)
 					segments, end := world, 0
 					if s.kind == exchanging {
 						segments = 1
 					}
 					for segment := range segments {
 						for chunk := range s.chunks {
-							lo, hi := s.span(move{phaseReduce, segment, chunk})
+							m := s.move(phaseReduce, segment, chunk)
+							lo, hi := m.lo, m.hi
 							if lo != end || hi < lo || f.bytes(hi-lo) > payload {
 								t.Fatalf("%s: segment %d chunk %d is [%d, %d) after %d", name, segment, chunk, lo, hi, end)
 							}
@@ -129,32 +131,72 @@ func TestSpansTileTheVector(t *testing.T) {
 	}
 }
 
-// The rule of docs/decisions/allreduce.md.
+// The rule of docs/decisions/allreduce.md and topology.md.
 func TestScheduleFollowsTheRule(t *testing.T) {
 	for _, test := range []struct {
-		world, bytes int
-		topology     Topology
-		format       format
-		want         kind
+		hosts, each int // ranks on each host
+		bytes       int
+		topology    Topology
+		format      format
+		want        kind
 	}{
-		{2, 64 << 20, ByWorld, format(Float32), exchanging},
-		{4, exchangeBytes, ByWorld, format(BFloat16), exchanging},
-		{4, exchangeBytes + 4, ByWorld, format(BFloat16), direct},
-		{4, circleBytes - 4, ByWorld, format(Float32), direct},
-		{4, circleBytes, ByWorld, format(Float32), circling},
-		{4, circleBytes, ByWorld, formatInt64, circling},
-		{MeshWorld, 64 << 20, ByWorld, format(Int8), direct},
-		{MeshWorld + 1, 4, ByWorld, format(Float32), circling},
-		{4, 4, Circle, format(Float32), circling},
-		{16, 64 << 20, Mesh, format(Float32), direct},
+		{2, 1, 64 << 20, ByWorld, format(Float32), exchanging},
+		{4, 1, exchangeBytes, ByWorld, format(BFloat16), exchanging},
+		{4, 1, exchangeBytes + 4, ByWorld, format(BFloat16), direct},
+		{4, 1, circleBytes - 4, ByWorld, format(Float32), direct},
+		{4, 1, circleBytes, ByWorld, format(Float32), circling},
+		{4, 1, circleBytes, ByWorld, formatInt64, circling},
+		{1, 4, circleBytes, ByWorld, formatInt64, direct},
+		{MeshWorld, 1, 64 << 20, ByWorld, format(Int8), direct},
+		{MeshWorld + 1, 1, 4, ByWorld, format(Float32), doubling},
+		{1, MeshWorld + 1, 4, ByWorld, format(Float32), doubling},
+		{1, MeshWorld + 1, 64 << 20, ByWorld, format(Float32), circling},
+		{MeshWorld + 1, 1, 64 << 20, ByWorld, format(Float32), circling},
+		{MeshWorld + 1, 1, 64 << 20, Doubling, format(Float32), doubling},
+		{64, 1, 1_600_000, ByWorld, format(Float32), doubling},
+		{2, 4, 4, ByWorld, format(Float32), exchanging},
+		{2, 4, exchangeBytes, ByWorld, format(Float32), byHost},
+		{2, 4, 64 << 20, ByWorld, format(Int8), byHost},
+		{2, 4, 64 << 20, Mesh, format(Float32), direct},
+		{5, 2, 4, ByWorld, format(Int8), byHost},
+		{5, 2, 64 << 20, ByWorld, format(Float32), byHost},
+		{2, MeshWorld + 1, 4, ByWorld, format(Float32), doubling}, // too many links within a host
+		{5, 2, 4, Doubling, format(Float32), doubling},
+		{4, 1, 4, Circle, format(Float32), circling},
+		{16, 1, 64 << 20, Mesh, format(Float32), direct},
 	} {
 		size := 4
 		if test.format == formatInt64 {
 			size = 8
 		}
-		if s := newSchedule(0, test.world, test.topology, test.bytes/size, test.format, chunkBytes); s.kind != test.want {
-			t.Errorf("%+v: kind %d", test, s.kind)
+		peers := hostAddresses(slices.Repeat([]int{test.each}, test.hosts)...)
+		r := newRing(t.Context(), Identity{1, 0, len(peers)}, peers, Options{Topology: test.topology})
+		if k := r.kind(test.bytes/size, test.format); k != test.want {
+			t.Errorf("%+v: kind %d", test, k)
 		}
+		r.cancel(nil)
+	}
+}
+
+// hostAddresses are of ranks on hosts with so many each.
+func hostAddresses(each ...int) []string {
+	var addresses []string
+	for host, n := range each {
+		for port := range n {
+			addresses = append(addresses, fmt.Sprintf("10.0.0.%d:%d", host+1, port+1))
+		}
+	}
+	return addresses
+}
+
+// Where hosts have different numbers of ranks, long vectors go round the ring, which leaves each
+// host once.
+func TestUnevenHostsUseBoth(t *testing.T) {
+	peers := hostAddresses(4, 4, 3)
+	r := newRing(t.Context(), Identity{1, 0, len(peers)}, peers, Options{})
+	defer r.cancel(nil)
+	if short, long := r.kind(1000, format(Float32)), r.kind(1<<20, format(Float32)); short != doubling || long != circling {
+		t.Errorf("kinds %d and %d", short, long)
 	}
 }
 

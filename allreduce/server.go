@@ -75,6 +75,11 @@ func (s *Server) Join(ctx context.Context, id Identity, peers []string, opts Opt
 		r.cancel(err)
 		return nil, r.wrap("join", -1, err)
 	}
+	if opts.Topology == Hosts && (!r.layout.Even() || id.World/r.layout.Hosts() > maxMesh) {
+		err := fmt.Errorf("%d ranks on %d hosts are not the same number, of 2 to %d, on each of several hosts", id.World, r.layout.Hosts(), maxMesh)
+		r.cancel(err)
+		return nil, r.wrap("join", -1, err)
+	}
 	if err := s.enter(r); err != nil {
 		r.cancel(err)
 		return nil, r.wrap("join", -1, err)

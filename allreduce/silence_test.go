@@ -47,11 +47,16 @@ func silentTo(err error) []int {
 func silentCluster(t *testing.T, world int, topology Topology, cut func(from, to int) bool) (cluster, []*Ring) {
 	m := NewInProcess()
 	c := memoryClusterOn(m, world)
+	m.mute(c, cut)
+	return c, mustJoin(t, c, 7, Options{Topology: topology})
+}
+
+// mute cuts the links from → to where cut says so.
+func (m *InProcess) mute(c cluster, cut func(from, to int) bool) {
 	m.tamper = func(greeting hello, address string, o outgoing) outgoing {
 		from, to := greeting.id.Rank, slices.Index(c.peers, address)
 		return &muted{o.(*inProcessLink), func() bool { return cut(from, to) }}
 	}
-	return c, mustJoin(t, c, 7, Options{Topology: topology})
 }
 
 // A link between two ranks that carries nothing ends the ring on all of them within two
@@ -60,7 +65,7 @@ func TestSilentLink(t *testing.T) {
 	type pair struct{ from, to int }
 	for name, cuts := range map[string][]pair{"one way": {{0, 1}}, "both ways": {{0, 1}, {1, 0}}} {
 		for world := 2; world <= 4; world++ {
-			for _, topology := range []Topology{Mesh, Circle} {
+			for _, topology := range []Topology{Mesh, Circle, Doubling} {
 				for _, n := range []int{100, 200_000} {
 					t.Run(fmt.Sprintf("%s/%d/%v/%d", name, world, topology, n), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
@@ -144,7 +149,7 @@ func TestSilentToAll(t *testing.T) {
 // A rank may compute or compile for as long as it likes, and be stopped for a second and a
 // half: the others wait for it.
 func TestSlowIsNotSilent(t *testing.T) {
-	for _, topology := range []Topology{Mesh, Circle} {
+	for _, topology := range []Topology{Mesh, Circle, Doubling} {
 		synctest.Test(t, func(t *testing.T) {
 			const world = 3
 			var stopped atomic.Bool

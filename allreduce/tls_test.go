@@ -259,7 +259,7 @@ func TestNoCertificate(t *testing.T) {
 func TestAnotherIdentity(t *testing.T) {
 	lab := trusttest.Authority(t, "lab")
 	w0, w1, w2 := holder(t, lab, trust.Worker, "w0"), holder(t, lab, trust.Worker, "w1"), holder(t, lab, trust.Worker, "w2")
-	opts := Options{Token: Token{1}, Identities: identities([]*trust.Credentials{w0, w1})}
+	opts := Options{Topology: Mesh, Token: Token{1}, Identities: identities([]*trust.Credentials{w0, w1})}
 	both := func(err error) bool {
 		return errors.Is(err, ErrRefused) && strings.Contains(err.Error(), w1.Identity().String()) && strings.Contains(err.Error(), w2.Identity().String())
 	}
@@ -286,7 +286,7 @@ func TestAnotherIdentity(t *testing.T) {
 		impostor := make(chan error, 1)
 		go func() { // it waits for the generation, and is there first
 			theirs := opts
-			theirs.Identities = nil
+			theirs.Identities, theirs.Topology = nil, Mesh
 			_, _, err := c.servers[2].dialer.dial(t.Context(), c.peers[0], 0, hello{id: Identity{1, 1, 2}, opts: theirs})
 			impostor <- err
 		}()

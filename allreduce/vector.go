@@ -9,6 +9,8 @@ import (
 type vector interface {
 	length() int
 	format() format
+	// part is numbers [lo, hi) as a vector.
+	part(lo, hi int) vector
 	// encode returns numbers [lo, hi) in the wire's format: in place if memory and
 	// wire agree, else in scratch, which holds a whole message.
 	encode(m mode, lo, hi int, scratch func() []byte) []byte
@@ -39,6 +41,14 @@ type floats struct {
 
 func (x floats) length() int    { return len(x.v) }
 func (x floats) format() format { return format(x.wire) }
+
+func (x floats) part(lo, hi int) vector {
+	x.v = x.v[lo:hi]
+	if x.residual != nil {
+		x.residual = x.residual[lo:hi]
+	}
+	return x
+}
 
 func (x floats) encode(m mode, lo, hi int, scratch func() []byte) []byte {
 	v := x.v[lo:hi]
@@ -116,6 +126,11 @@ type words struct {
 
 func (x words) length() int    { return len(x.v) }
 func (x words) format() format { return formatInt64 }
+
+func (x words) part(lo, hi int) vector {
+	x.v = x.v[lo:hi]
+	return x
+}
 
 func (x words) encode(_ mode, lo, hi int, scratch func() []byte) []byte {
 	v := x.v[lo:hi]

@@ -70,6 +70,15 @@ func (f format) bytes(n int) int {
 	return 4 * n
 }
 
+// unit is how many numbers travel together: a sum that is passed on in other messages than
+// it was published in keeps its bits only if these are cut between units.
+func (f format) unit() int {
+	if f == format(Int8) {
+		return blockLength
+	}
+	return 1
+}
+
 // most is how many numbers fit into that many bytes, in whole blocks.
 func (f format) most(bytes int) int {
 	switch f {

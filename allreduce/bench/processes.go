@@ -45,13 +45,15 @@ func (p Part) Run(ctx context.Context, l net.Listener) ([]Result, error) {
 	}
 	go func() { served <- server.Serve(g, l, address) }()
 	results, err := func() ([]Result, error) {
-		for _, peer := range p.Peers { // itself too
-			if err := await(ctx, server, peer); err != nil {
+		id := allreduce.Identity{Generation: 1, Rank: p.Rank, World: len(p.Peers)}
+		for _, rank := range append(allreduce.Dials(id, p.Peers, p.Options), p.Rank) {
+			if err := await(ctx, server, p.Peers[rank]); err != nil {
 				return nil, err
 			}
 		}
 		join := func(g ergoflow.Generation) (*allreduce.Ring, error) {
-			return server.Join(ctx, allreduce.Identity{Generation: g, Rank: p.Rank, World: len(p.Peers)}, p.Peers, p.Options)
+			id.Generation = g
+			return server.Join(ctx, id, p.Peers, p.Options)
 		}
 		// As workers do, all serve before they join the ring that counts. A rank that dials
 		// another one before that finds its listener, which is inherited, but no local socket.

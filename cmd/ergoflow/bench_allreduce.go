@@ -79,7 +79,7 @@ or on others.`,
 	f.IntVar(&b.world, "world", 2, "number of processes")
 	f.IntSliceVar(&b.bytes, "bytes", []int{16 << 10, 1_600_000, 7_100_000, 64_000_000}, "sizes of the vectors of float32 in bytes")
 	f.StringVar(&b.wire, "wire", "f32", "number format between processes: f32, bf16 or int8")
-	f.StringVar(&b.topology, "topology", "auto", "connections between the ranks: auto, mesh or ring")
+	f.StringVar(&b.topology, "topology", "auto", "connections between the ranks: auto, mesh, ring, doubling or hosts")
 	f.IntVar(&b.rounds, "rounds", 0, "number of timed sums of each size (default: as many as move 256 MB, 10 to 1000)")
 	f.IntVar(&b.rank, "rank", 0, "rank of this process among --peers")
 	f.StringSliceVar(&b.peers, "peers", nil, "addresses of all ranks, HOST:PORT, comma-separated, with --rank")

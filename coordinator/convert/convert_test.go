@@ -3,6 +3,7 @@ package convert
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func TestFromWorkerKeepsAllFields(t *testing.T) {
 			Run: "r", HasState: true, State: state, Newest: 5},
 		message.Heartbeat{Doing: "idle", Number: 1, Run: "r", State: state},
 		message.Prepared{Run: "r", Number: 2},
-		message.Report{Generation: 1, HasState: true, State: state, Hash: "\xff\x00"},
+		message.Report{Generation: 1, HasState: true, State: state, Hash: "\xff\x00", Latencies: []message.Latency{{Peer: "b", Seconds: 0.125}}},
 		message.Ready{Generation: 1},
 		message.Progress{Generation: 1, Step: 2, Loss: 0.5, Samples: 6, Timing: message.Timing{Data: 1, Gradient: 2, Copy: 3, Ring: 4, Update: 5, Other: 6}},
 		message.Complaint{Generation: 1, Step: 2, Peer: "b", Reason: "connection refused", Silent: []ergoflow.WorkerID{"b", "c"}},
@@ -117,6 +118,23 @@ func TestNothingComes(t *testing.T) {
 	got := FromCoordinator(&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{Assign: unknown}})
 	if s := got.String(); !strings.Contains(s, "source 99") {
 		t.Errorf("a source that is not known is written %q", s)
+	}
+}
+
+// What is no time is left out, and what goes beyond the members of the largest world.
+func TestLatenciesAreBounded(t *testing.T) {
+	report := &wire.Report{Latencies: []*wire.Latency{
+		nil, {Peer: "b", Seconds: 0.5}, {Peer: "c", Seconds: -1}, {Peer: "d", Seconds: float32(math.NaN())}, {Peer: "e", Seconds: float32(math.Inf(1))},
+	}}
+	read := func() []message.Latency {
+		return FromWorker(&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: report}}).(message.Report).Latencies
+	}
+	if got, want := read(), []message.Latency{{Seconds: 0}, {Peer: "b", Seconds: 0.5}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v", got)
+	}
+	report.Latencies = slices.Repeat([]*wire.Latency{{Peer: "b"}}, 2*ergoflow.MaxWorld)
+	if got := read(); len(got) != ergoflow.MaxWorld {
+		t.Errorf("%d latencies", len(got))
 	}
 }
 

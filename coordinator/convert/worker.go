@@ -34,7 +34,7 @@ func FromWorker(m *wire.WorkerMessage) message.FromWorker {
 		r := b.Report
 		hash := r.GetParameterHash()
 		return message.Report{Generation: ergoflow.Generation(r.GetGeneration()), HasState: r.GetHasState(),
-			State: mark(r.GetMade(), r.GetStep()), Hash: string(hash[:min(len(hash), maxHash)])}
+			State: mark(r.GetMade(), r.GetStep()), Hash: string(hash[:min(len(hash), maxHash)]), Latencies: latencies(r.GetLatencies())}
 	case *wire.WorkerMessage_Ready:
 		return message.Ready{Generation: ergoflow.Generation(b.Ready.GetGeneration())}
 	case *wire.WorkerMessage_Progress:
@@ -83,7 +83,7 @@ func ToCoordinator(m message.FromWorker) *wire.WorkerMessage {
 	case message.Report:
 		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: &wire.Report{
 			Generation: uint64(m.Generation), HasState: m.HasState,
-			Made: uint64(m.State.Generation), Step: int64(m.State.Step), ParameterHash: []byte(m.Hash),
+			Made: uint64(m.State.Generation), Step: int64(m.State.Step), ParameterHash: []byte(m.Hash), Latencies: wireLatencies(m.Latencies),
 		}}}
 	case message.Ready:
 		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: uint64(m.Generation)}}}
@@ -137,4 +137,23 @@ func finite(f float64) float64 {
 		return 0
 	}
 	return f
+}
+
+// latencies drops what is no time, and all beyond the members of the largest world.
+func latencies(all []*wire.Latency) []message.Latency {
+	var list []message.Latency
+	for _, l := range all[:min(len(all), ergoflow.MaxWorld)] {
+		if t := float64(l.GetSeconds()); t >= 0 && !math.IsInf(t, 1) {
+			list = append(list, message.Latency{Peer: ergoflow.WorkerID(Clip(l.GetPeer())), Seconds: t})
+		}
+	}
+	return list
+}
+
+func wireLatencies(all []message.Latency) []*wire.Latency {
+	var list []*wire.Latency
+	for _, l := range all[:min(len(all), ergoflow.MaxWorld)] {
+		list = append(list, &wire.Latency{Peer: string(l.Peer), Seconds: float32(l.Seconds)})
+	}
+	return list
 }

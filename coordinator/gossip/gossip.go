@@ -86,9 +86,10 @@ type Gossip struct {
 	// mu is never held in a call of memberlist, which holds its own lock when it calls delegate.
 	mu      sync.Mutex
 	meta    []byte
-	own     Meta              // that meta encodes
-	members map[string]Member // the live ones, by name
-	changed chan struct{}     // closed and replaced at every change
+	own     Meta                       // that meta encodes
+	members map[string]Member          // the live ones, by name
+	probes  map[string][]time.Duration // of live members, by name; latency.go
+	changed chan struct{}              // closed and replaced at every change
 	closed  bool
 
 	stop   context.CancelFunc
@@ -172,6 +173,7 @@ func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
 	conf.Delegate = delegate{g}
 	conf.Events = delegate{g}
 	conf.Alive = delegate{g}
+	conf.Ping = delegate{g}
 	conf.GossipToTheDeadTime = forgetting
 	conf.Logger = slog.NewLogLogger(newQuiet(slog.Default().Handler()), slog.LevelDebug)
 	return conf
@@ -288,6 +290,7 @@ func (g *Gossip) gone(n *memberlist.Node) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.members, n.Name)
+	delete(g.probes, n.Name)
 	g.notify()
 }
 

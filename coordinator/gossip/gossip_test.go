@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/memberlist"
 	"go.uber.org/goleak"
 )
 
@@ -217,5 +218,35 @@ func TestMembersAreReadWhileTheyChange(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Members learn how far away others are, and forget who leaves.
+func TestLatencies(t *testing.T) {
+	a := join(t, "a", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"})
+	b, err := Join(t.Context(), Config{Name: "b", Bind: "127.0.0.1:0", Seeds: []string{a.Address()}, Meta: Meta{Role: RoleWorker}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(patience)
+	for len(a.Latencies()) == 0 && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond) // memberlist probes by its own clock
+	}
+	if l := a.Latencies(); len(l) != 1 || l[0].Name != "b" || l[0].Role != RoleWorker || l[0].Latency <= 0 || l[0].Latency > time.Second {
+		t.Errorf("%+v", l)
+	}
+	for _, took := range []time.Duration{5, 3, 9} {
+		a.probed("b", took)
+	}
+	a.probed("stranger", 1)
+	if l := a.Latencies(); len(l) != 1 || l[0].Latency != 3 {
+		t.Errorf("not the least of the last probes, of members: %+v", l)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	a.gone(&memberlist.Node{Name: "b"})
+	if l := a.Latencies(); len(l) != 0 {
+		t.Errorf("of a member that is gone: %+v", l)
 	}
 }

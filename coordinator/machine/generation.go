@@ -198,6 +198,7 @@ func (m *Machine) report(w *worker, e message.Report) {
 
 // assign sends each member its rank, its shards and the source of its state.
 func (m *Machine) assign(g *generation) {
+	m.inRingOrder(g)
 	workers := m.workersOf(g)
 	members := make([]message.Member, len(workers))
 	for rank, w := range workers {

@@ -115,6 +115,12 @@ func (p *player) doSession(c command) bool {
 		if report.HasState {
 			report.State = c.mark("step", p.ledger.Generation)
 		}
+		for pair := range strings.SplitSeq(c.text("latency", ""), ",") {
+			peer, ms, _ := strings.Cut(pair, ":")
+			if t, err := strconv.ParseFloat(ms, 64); err == nil {
+				report.Latencies = append(report.Latencies, message.Latency{Peer: ergoflow.WorkerID(peer), Seconds: t / 1000})
+			}
+		}
 		received(report)
 	case "ready":
 		received(message.Ready{Generation: generation})

@@ -38,6 +38,7 @@ type (
 		HasState   bool
 		State      ergoflow.Mark
 		Hash       string // SHA-256 of the parameters; the coordinator compares it only
+		Latencies  []Latency
 	}
 	// Ready answers Assign: the state is in place and the ring is connected.
 	Ready struct{ Generation ergoflow.Generation }
@@ -87,6 +88,12 @@ type Worker struct {
 	// Secret is a random number that only the process and the coordinator know: no
 	// other process can take over its session or upload in its name.
 	Secret uint64
+}
+
+// Latency is how long a small message to another worker takes there and back.
+type Latency struct {
+	Peer    ergoflow.WorkerID
+	Seconds float64 // finite, not negative
 }
 
 // Timing is how long the parts of one step took on one worker, in seconds.

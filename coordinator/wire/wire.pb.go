@@ -128,7 +128,7 @@ func (x Source_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Source_Kind.Descriptor instead.
 func (Source_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24, 0}
+	return file_wire_proto_rawDescGZIP(), []int{25, 0}
 }
 
 type ChangeRunRequest_Action int32
@@ -183,7 +183,7 @@ func (x ChangeRunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRunRequest_Action.Descriptor instead.
 func (ChangeRunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38, 0}
+	return file_wire_proto_rawDescGZIP(), []int{39, 0}
 }
 
 type ChangeScheduleRequest_Action int32
@@ -238,7 +238,7 @@ func (x ChangeScheduleRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeScheduleRequest_Action.Descriptor instead.
 func (ChangeScheduleRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44, 0}
+	return file_wire_proto_rawDescGZIP(), []int{45, 0}
 }
 
 type ShardRequest struct {
@@ -907,6 +907,7 @@ type Report struct {
 	Step          int64                  `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`                                       // updates applied
 	ParameterHash []byte                 `protobuf:"bytes,4,opt,name=parameter_hash,json=parameterHash,proto3" json:"parameter_hash,omitempty"` // SHA-256 of the parameters
 	Made          uint64                 `protobuf:"varint,5,opt,name=made,proto3" json:"made,omitempty"`                                       // generation that made the last step
+	Latencies     []*Latency             `protobuf:"bytes,6,rep,name=latencies,proto3" json:"latencies,omitempty"`                              // to other workers; at most 1,024
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -976,6 +977,67 @@ func (x *Report) GetMade() uint64 {
 	return 0
 }
 
+func (x *Report) GetLatencies() []*Latency {
+	if x != nil {
+		return x.Latencies
+	}
+	return nil
+}
+
+// Latency is how long a small message to another worker takes there and back, as far as gossip
+// has measured it.
+type Latency struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peer          string                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"` // its id
+	Seconds       float32                `protobuf:"fixed32,2,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Latency) Reset() {
+	*x = Latency{}
+	mi := &file_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Latency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Latency) ProtoMessage() {}
+
+func (x *Latency) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Latency.ProtoReflect.Descriptor instead.
+func (*Latency) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Latency) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *Latency) GetSeconds() float32 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
 // Ready answers Assign: the state is in place and the ring is connected.
 type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -986,7 +1048,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1060,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1073,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Ready) GetGeneration() uint64 {
@@ -1035,7 +1097,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1109,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1122,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Progress) GetGeneration() uint64 {
@@ -1113,7 +1175,7 @@ type Timing struct {
 
 func (x *Timing) Reset() {
 	*x = Timing{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1187,7 @@ func (x *Timing) String() string {
 func (*Timing) ProtoMessage() {}
 
 func (x *Timing) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1200,7 @@ func (x *Timing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timing.ProtoReflect.Descriptor instead.
 func (*Timing) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Timing) GetData() float64 {
@@ -1197,7 +1259,7 @@ type Complaint struct {
 
 func (x *Complaint) Reset() {
 	*x = Complaint{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1271,7 @@ func (x *Complaint) String() string {
 func (*Complaint) ProtoMessage() {}
 
 func (x *Complaint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1284,7 @@ func (x *Complaint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Complaint.ProtoReflect.Descriptor instead.
 func (*Complaint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Complaint) GetGeneration() uint64 {
@@ -1269,7 +1331,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1343,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1356,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 // Failed: the worker cannot continue the run, for example because its graphs do not compile.
@@ -1308,7 +1370,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1382,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1395,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Failed) GetRun() string {
@@ -1361,7 +1423,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1435,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1448,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Refusal) GetFrom() string {
@@ -1414,7 +1476,7 @@ type LinkChecked struct {
 
 func (x *LinkChecked) Reset() {
 	*x = LinkChecked{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1488,7 @@ func (x *LinkChecked) String() string {
 func (*LinkChecked) ProtoMessage() {}
 
 func (x *LinkChecked) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1501,7 @@ func (x *LinkChecked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkChecked.ProtoReflect.Descriptor instead.
 func (*LinkChecked) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LinkChecked) GetPeer() string {
@@ -1483,7 +1545,7 @@ type CoordinatorMessage struct {
 
 func (x *CoordinatorMessage) Reset() {
 	*x = CoordinatorMessage{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1557,7 @@ func (x *CoordinatorMessage) String() string {
 func (*CoordinatorMessage) ProtoMessage() {}
 
 func (x *CoordinatorMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1570,7 @@ func (x *CoordinatorMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorMessage.ProtoReflect.Descriptor instead.
 func (*CoordinatorMessage) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CoordinatorMessage) GetBody() isCoordinatorMessage_Body {
@@ -1761,7 +1823,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1835,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1848,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Welcome) GetPingInterval() float64 {
@@ -1835,7 +1897,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1909,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +1922,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Refuse) GetReason() string {
@@ -1887,7 +1949,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +1961,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +1974,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Ping) GetHeard() uint64 {
@@ -1934,7 +1996,7 @@ type Generate struct {
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2008,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2021,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Generate) GetPlan() *Plan {
@@ -1996,7 +2058,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2070,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2083,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Prepare) GetPlan() *Plan {
@@ -2063,7 +2125,7 @@ type Form struct {
 
 func (x *Form) Reset() {
 	*x = Form{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2075,7 +2137,7 @@ func (x *Form) String() string {
 func (*Form) ProtoMessage() {}
 
 func (x *Form) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2088,7 +2150,7 @@ func (x *Form) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Form.ProtoReflect.Descriptor instead.
 func (*Form) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Form) GetGeneration() uint64 {
@@ -2116,7 +2178,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2190,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2203,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Member) GetId() string {
@@ -2181,7 +2243,7 @@ type Assign struct {
 
 func (x *Assign) Reset() {
 	*x = Assign{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2255,7 @@ func (x *Assign) String() string {
 func (*Assign) ProtoMessage() {}
 
 func (x *Assign) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2268,7 @@ func (x *Assign) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assign.ProtoReflect.Descriptor instead.
 func (*Assign) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Assign) GetGeneration() uint64 {
@@ -2271,7 +2333,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2345,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2358,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Source) GetKind() Source_Kind {
@@ -2337,7 +2399,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2411,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2424,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Go) GetGeneration() uint64 {
@@ -2383,7 +2445,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2457,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2470,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Abort) GetGeneration() uint64 {
@@ -2435,7 +2497,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2509,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2522,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Finish) GetRun() string {
@@ -2481,7 +2543,7 @@ type Save struct {
 
 func (x *Save) Reset() {
 	*x = Save{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2493,7 +2555,7 @@ func (x *Save) String() string {
 func (*Save) ProtoMessage() {}
 
 func (x *Save) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2506,7 +2568,7 @@ func (x *Save) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Save.ProtoReflect.Descriptor instead.
 func (*Save) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Save) GetGeneration() uint64 {
@@ -2526,7 +2588,7 @@ type CheckLink struct {
 
 func (x *CheckLink) Reset() {
 	*x = CheckLink{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2538,7 +2600,7 @@ func (x *CheckLink) String() string {
 func (*CheckLink) ProtoMessage() {}
 
 func (x *CheckLink) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2551,7 +2613,7 @@ func (x *CheckLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckLink.ProtoReflect.Descriptor instead.
 func (*CheckLink) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CheckLink) GetPeer() *Member {
@@ -2571,7 +2633,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2645,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2658,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Leave) GetReason() string {
@@ -2617,7 +2679,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2691,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2704,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Transfer) GetReason() string {
@@ -2663,7 +2725,7 @@ type Dump struct {
 
 func (x *Dump) Reset() {
 	*x = Dump{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2675,7 +2737,7 @@ func (x *Dump) String() string {
 func (*Dump) ProtoMessage() {}
 
 func (x *Dump) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2688,7 +2750,7 @@ func (x *Dump) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dump.ProtoReflect.Descriptor instead.
 func (*Dump) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Dump) GetNumber() uint64 {
@@ -2723,7 +2785,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +2797,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +2810,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SubmitRequest) GetPlan() *Plan {
@@ -2832,7 +2894,7 @@ type WorkerBounds struct {
 
 func (x *WorkerBounds) Reset() {
 	*x = WorkerBounds{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +2906,7 @@ func (x *WorkerBounds) String() string {
 func (*WorkerBounds) ProtoMessage() {}
 
 func (x *WorkerBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +2919,7 @@ func (x *WorkerBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerBounds.ProtoReflect.Descriptor instead.
 func (*WorkerBounds) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WorkerBounds) GetMin() uint32 {
@@ -2883,7 +2945,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +2957,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +2970,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SubmitReply) GetId() uint64 {
@@ -2928,7 +2990,7 @@ type RunsRequest struct {
 
 func (x *RunsRequest) Reset() {
 	*x = RunsRequest{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2940,7 +3002,7 @@ func (x *RunsRequest) String() string {
 func (*RunsRequest) ProtoMessage() {}
 
 func (x *RunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2953,7 +3015,7 @@ func (x *RunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsRequest.ProtoReflect.Descriptor instead.
 func (*RunsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RunsRequest) GetId() uint64 {
@@ -2979,7 +3041,7 @@ type RunsReply struct {
 
 func (x *RunsReply) Reset() {
 	*x = RunsReply{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2991,7 +3053,7 @@ func (x *RunsReply) String() string {
 func (*RunsReply) ProtoMessage() {}
 
 func (x *RunsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3004,7 +3066,7 @@ func (x *RunsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsReply.ProtoReflect.Descriptor instead.
 func (*RunsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RunsReply) GetJson() []byte {
@@ -3025,7 +3087,7 @@ type ChangeRunRequest struct {
 
 func (x *ChangeRunRequest) Reset() {
 	*x = ChangeRunRequest{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3037,7 +3099,7 @@ func (x *ChangeRunRequest) String() string {
 func (*ChangeRunRequest) ProtoMessage() {}
 
 func (x *ChangeRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3050,7 +3112,7 @@ func (x *ChangeRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRunRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRunRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChangeRunRequest) GetId() uint64 {
@@ -3082,7 +3144,7 @@ type ChangeRunReply struct {
 
 func (x *ChangeRunReply) Reset() {
 	*x = ChangeRunReply{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3156,7 @@ func (x *ChangeRunReply) String() string {
 func (*ChangeRunReply) ProtoMessage() {}
 
 func (x *ChangeRunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3169,7 @@ func (x *ChangeRunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRunReply.ProtoReflect.Descriptor instead.
 func (*ChangeRunReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 type AddScheduleRequest struct {
@@ -3129,7 +3191,7 @@ type AddScheduleRequest struct {
 
 func (x *AddScheduleRequest) Reset() {
 	*x = AddScheduleRequest{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3203,7 @@ func (x *AddScheduleRequest) String() string {
 func (*AddScheduleRequest) ProtoMessage() {}
 
 func (x *AddScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3216,7 @@ func (x *AddScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddScheduleRequest.ProtoReflect.Descriptor instead.
 func (*AddScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AddScheduleRequest) GetName() string {
@@ -3242,7 +3304,7 @@ type AddScheduleReply struct {
 
 func (x *AddScheduleReply) Reset() {
 	*x = AddScheduleReply{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3316,7 @@ func (x *AddScheduleReply) String() string {
 func (*AddScheduleReply) ProtoMessage() {}
 
 func (x *AddScheduleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3329,7 @@ func (x *AddScheduleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddScheduleReply.ProtoReflect.Descriptor instead.
 func (*AddScheduleReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 type SchedulesRequest struct {
@@ -3280,7 +3342,7 @@ type SchedulesRequest struct {
 
 func (x *SchedulesRequest) Reset() {
 	*x = SchedulesRequest{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3354,7 @@ func (x *SchedulesRequest) String() string {
 func (*SchedulesRequest) ProtoMessage() {}
 
 func (x *SchedulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3367,7 @@ func (x *SchedulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulesRequest.ProtoReflect.Descriptor instead.
 func (*SchedulesRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SchedulesRequest) GetName() string {
@@ -3331,7 +3393,7 @@ type SchedulesReply struct {
 
 func (x *SchedulesReply) Reset() {
 	*x = SchedulesReply{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3343,7 +3405,7 @@ func (x *SchedulesReply) String() string {
 func (*SchedulesReply) ProtoMessage() {}
 
 func (x *SchedulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3356,7 +3418,7 @@ func (x *SchedulesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulesReply.ProtoReflect.Descriptor instead.
 func (*SchedulesReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SchedulesReply) GetJson() []byte {
@@ -3377,7 +3439,7 @@ type ChangeScheduleRequest struct {
 
 func (x *ChangeScheduleRequest) Reset() {
 	*x = ChangeScheduleRequest{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3389,7 +3451,7 @@ func (x *ChangeScheduleRequest) String() string {
 func (*ChangeScheduleRequest) ProtoMessage() {}
 
 func (x *ChangeScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3402,7 +3464,7 @@ func (x *ChangeScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeScheduleRequest.ProtoReflect.Descriptor instead.
 func (*ChangeScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ChangeScheduleRequest) GetName() string {
@@ -3435,7 +3497,7 @@ type ChangeScheduleReply struct {
 
 func (x *ChangeScheduleReply) Reset() {
 	*x = ChangeScheduleReply{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3447,7 +3509,7 @@ func (x *ChangeScheduleReply) String() string {
 func (*ChangeScheduleReply) ProtoMessage() {}
 
 func (x *ChangeScheduleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3460,7 +3522,7 @@ func (x *ChangeScheduleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeScheduleReply.ProtoReflect.Descriptor instead.
 func (*ChangeScheduleReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ChangeScheduleReply) GetId() uint64 {
@@ -3479,7 +3541,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3491,7 +3553,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3504,7 +3566,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StatusRequest) GetRun() string {
@@ -3523,7 +3585,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3535,7 +3597,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3548,7 +3610,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StatusReply) GetJson() []byte {
@@ -3569,7 +3631,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3581,7 +3643,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3594,7 +3656,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *EventsRequest) GetStart() int64 {
@@ -3627,7 +3689,7 @@ type EventsReply struct {
 
 func (x *EventsReply) Reset() {
 	*x = EventsReply{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +3701,7 @@ func (x *EventsReply) String() string {
 func (*EventsReply) ProtoMessage() {}
 
 func (x *EventsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +3714,7 @@ func (x *EventsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsReply.ProtoReflect.Descriptor instead.
 func (*EventsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *EventsReply) GetJson() []byte {
@@ -3675,7 +3737,7 @@ type CheckpointPart struct {
 
 func (x *CheckpointPart) Reset() {
 	*x = CheckpointPart{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3687,7 +3749,7 @@ func (x *CheckpointPart) String() string {
 func (*CheckpointPart) ProtoMessage() {}
 
 func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3700,7 +3762,7 @@ func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPart.ProtoReflect.Descriptor instead.
 func (*CheckpointPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CheckpointPart) GetPart() isCheckpointPart_Part {
@@ -3762,7 +3824,7 @@ type CheckpointHeader struct {
 
 func (x *CheckpointHeader) Reset() {
 	*x = CheckpointHeader{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3774,7 +3836,7 @@ func (x *CheckpointHeader) String() string {
 func (*CheckpointHeader) ProtoMessage() {}
 
 func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3787,7 +3849,7 @@ func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointHeader.ProtoReflect.Descriptor instead.
 func (*CheckpointHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CheckpointHeader) GetRun() string {
@@ -3869,7 +3931,7 @@ type SaveReply struct {
 
 func (x *SaveReply) Reset() {
 	*x = SaveReply{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3881,7 +3943,7 @@ func (x *SaveReply) String() string {
 func (*SaveReply) ProtoMessage() {}
 
 func (x *SaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3894,7 +3956,7 @@ func (x *SaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveReply.ProtoReflect.Descriptor instead.
 func (*SaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SaveReply) GetId() string {
@@ -3915,7 +3977,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3927,7 +3989,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3940,7 +4002,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LoadRequest) GetRun() string {
@@ -3972,7 +4034,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3984,7 +4046,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3997,7 +4059,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 type Chunk struct {
@@ -4009,7 +4071,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4021,7 +4083,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4034,7 +4096,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{55}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Chunk) GetData() []byte {
@@ -4055,7 +4117,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4067,7 +4129,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4080,7 +4142,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{56}
+	return file_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *StateRequest) GetRun() string {
@@ -4114,7 +4176,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4126,7 +4188,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4139,7 +4201,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{57}
+	return file_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReachRequest) GetDataAddress() string {
@@ -4165,7 +4227,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4177,7 +4239,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +4252,7 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
 func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{58}
+	return file_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReachReply) GetPadding() []byte {
@@ -4209,7 +4271,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4221,7 +4283,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4234,7 +4296,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{59}
+	return file_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -4259,7 +4321,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4271,7 +4333,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4284,7 +4346,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{60}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -4353,7 +4415,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4365,7 +4427,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4378,7 +4440,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{61}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -4409,7 +4471,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4421,7 +4483,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4434,7 +4496,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{62}
+	return file_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -4483,7 +4545,7 @@ type AdmitRequest struct {
 
 func (x *AdmitRequest) Reset() {
 	*x = AdmitRequest{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4495,7 +4557,7 @@ func (x *AdmitRequest) String() string {
 func (*AdmitRequest) ProtoMessage() {}
 
 func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4508,7 +4570,7 @@ func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRequest.ProtoReflect.Descriptor instead.
 func (*AdmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{63}
+	return file_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AdmitRequest) GetToken() string {
@@ -4541,7 +4603,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4553,7 +4615,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4566,7 +4628,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{64}
+	return file_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -4586,7 +4648,7 @@ type Certificates struct {
 
 func (x *Certificates) Reset() {
 	*x = Certificates{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4598,7 +4660,7 @@ func (x *Certificates) String() string {
 func (*Certificates) ProtoMessage() {}
 
 func (x *Certificates) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4611,7 +4673,7 @@ func (x *Certificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificates.ProtoReflect.Descriptor instead.
 func (*Certificates) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{65}
+	return file_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Certificates) GetCertificate() []byte {
@@ -4636,7 +4698,7 @@ type AuthoritiesRequest struct {
 
 func (x *AuthoritiesRequest) Reset() {
 	*x = AuthoritiesRequest{}
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4648,7 +4710,7 @@ func (x *AuthoritiesRequest) String() string {
 func (*AuthoritiesRequest) ProtoMessage() {}
 
 func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4661,7 +4723,7 @@ func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesRequest.ProtoReflect.Descriptor instead.
 func (*AuthoritiesRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{66}
+	return file_wire_proto_rawDescGZIP(), []int{67}
 }
 
 type AuthoritiesReply struct {
@@ -4673,7 +4735,7 @@ type AuthoritiesReply struct {
 
 func (x *AuthoritiesReply) Reset() {
 	*x = AuthoritiesReply{}
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4685,7 +4747,7 @@ func (x *AuthoritiesReply) String() string {
 func (*AuthoritiesReply) ProtoMessage() {}
 
 func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4698,7 +4760,7 @@ func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesReply.ProtoReflect.Descriptor instead.
 func (*AuthoritiesReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{67}
+	return file_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *AuthoritiesReply) GetBundle() []byte {
@@ -4716,7 +4778,7 @@ type IntroduceRequest struct {
 
 func (x *IntroduceRequest) Reset() {
 	*x = IntroduceRequest{}
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4728,7 +4790,7 @@ func (x *IntroduceRequest) String() string {
 func (*IntroduceRequest) ProtoMessage() {}
 
 func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4741,7 +4803,7 @@ func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceRequest.ProtoReflect.Descriptor instead.
 func (*IntroduceRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{68}
+	return file_wire_proto_rawDescGZIP(), []int{69}
 }
 
 type IntroduceReply struct {
@@ -4755,7 +4817,7 @@ type IntroduceReply struct {
 
 func (x *IntroduceReply) Reset() {
 	*x = IntroduceReply{}
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4767,7 +4829,7 @@ func (x *IntroduceReply) String() string {
 func (*IntroduceReply) ProtoMessage() {}
 
 func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4780,7 +4842,7 @@ func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceReply.ProtoReflect.Descriptor instead.
 func (*IntroduceReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{69}
+	return file_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *IntroduceReply) GetControl() string {
@@ -4814,7 +4876,7 @@ type GossipKeysRequest struct {
 
 func (x *GossipKeysRequest) Reset() {
 	*x = GossipKeysRequest{}
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4826,7 +4888,7 @@ func (x *GossipKeysRequest) String() string {
 func (*GossipKeysRequest) ProtoMessage() {}
 
 func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4839,7 +4901,7 @@ func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysRequest.ProtoReflect.Descriptor instead.
 func (*GossipKeysRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{70}
+	return file_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *GossipKeysRequest) GetWorker() string {
@@ -4866,7 +4928,7 @@ type GossipKeysReply struct {
 
 func (x *GossipKeysReply) Reset() {
 	*x = GossipKeysReply{}
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4878,7 +4940,7 @@ func (x *GossipKeysReply) String() string {
 func (*GossipKeysReply) ProtoMessage() {}
 
 func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4891,7 +4953,7 @@ func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysReply.ProtoReflect.Descriptor instead.
 func (*GossipKeysReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{71}
+	return file_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *GossipKeysReply) GetVersion() uint64 {
@@ -4917,7 +4979,7 @@ type RotateGossipRequest struct {
 
 func (x *RotateGossipRequest) Reset() {
 	*x = RotateGossipRequest{}
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +4991,7 @@ func (x *RotateGossipRequest) String() string {
 func (*RotateGossipRequest) ProtoMessage() {}
 
 func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4942,7 +5004,7 @@ func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipRequest.ProtoReflect.Descriptor instead.
 func (*RotateGossipRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{72}
+	return file_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RotateGossipRequest) GetBegin() bool {
@@ -4962,7 +5024,7 @@ type RotateGossipReply struct {
 
 func (x *RotateGossipReply) Reset() {
 	*x = RotateGossipReply{}
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4974,7 +5036,7 @@ func (x *RotateGossipReply) String() string {
 func (*RotateGossipReply) ProtoMessage() {}
 
 func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4987,7 +5049,7 @@ func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipReply.ProtoReflect.Descriptor instead.
 func (*RotateGossipReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{73}
+	return file_wire_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RotateGossipReply) GetPass() string {
@@ -5015,7 +5077,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5027,7 +5089,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5040,7 +5102,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{74}
+	return file_wire_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -5074,7 +5136,7 @@ type CreateTokenReply struct {
 
 func (x *CreateTokenReply) Reset() {
 	*x = CreateTokenReply{}
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5086,7 +5148,7 @@ func (x *CreateTokenReply) String() string {
 func (*CreateTokenReply) ProtoMessage() {}
 
 func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5099,7 +5161,7 @@ func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenReply.ProtoReflect.Descriptor instead.
 func (*CreateTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{75}
+	return file_wire_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *CreateTokenReply) GetToken() string {
@@ -5124,7 +5186,7 @@ type TokensRequest struct {
 
 func (x *TokensRequest) Reset() {
 	*x = TokensRequest{}
-	mi := &file_wire_proto_msgTypes[76]
+	mi := &file_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5136,7 +5198,7 @@ func (x *TokensRequest) String() string {
 func (*TokensRequest) ProtoMessage() {}
 
 func (x *TokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[76]
+	mi := &file_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5149,7 +5211,7 @@ func (x *TokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensRequest.ProtoReflect.Descriptor instead.
 func (*TokensRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{76}
+	return file_wire_proto_rawDescGZIP(), []int{77}
 }
 
 type TokensReply struct {
@@ -5161,7 +5223,7 @@ type TokensReply struct {
 
 func (x *TokensReply) Reset() {
 	*x = TokensReply{}
-	mi := &file_wire_proto_msgTypes[77]
+	mi := &file_wire_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5173,7 +5235,7 @@ func (x *TokensReply) String() string {
 func (*TokensReply) ProtoMessage() {}
 
 func (x *TokensReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[77]
+	mi := &file_wire_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5186,7 +5248,7 @@ func (x *TokensReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensReply.ProtoReflect.Descriptor instead.
 func (*TokensReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{77}
+	return file_wire_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *TokensReply) GetJson() []byte {
@@ -5205,7 +5267,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_wire_proto_msgTypes[78]
+	mi := &file_wire_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5217,7 +5279,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[78]
+	mi := &file_wire_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5230,7 +5292,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{78}
+	return file_wire_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -5248,7 +5310,7 @@ type RevokeTokenReply struct {
 
 func (x *RevokeTokenReply) Reset() {
 	*x = RevokeTokenReply{}
-	mi := &file_wire_proto_msgTypes[79]
+	mi := &file_wire_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5260,7 +5322,7 @@ func (x *RevokeTokenReply) String() string {
 func (*RevokeTokenReply) ProtoMessage() {}
 
 func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[79]
+	mi := &file_wire_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5273,7 +5335,7 @@ func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenReply.ProtoReflect.Descriptor instead.
 func (*RevokeTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{79}
+	return file_wire_proto_rawDescGZIP(), []int{80}
 }
 
 type FlightPart struct {
@@ -5289,7 +5351,7 @@ type FlightPart struct {
 
 func (x *FlightPart) Reset() {
 	*x = FlightPart{}
-	mi := &file_wire_proto_msgTypes[80]
+	mi := &file_wire_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5301,7 +5363,7 @@ func (x *FlightPart) String() string {
 func (*FlightPart) ProtoMessage() {}
 
 func (x *FlightPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[80]
+	mi := &file_wire_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5314,7 +5376,7 @@ func (x *FlightPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlightPart.ProtoReflect.Descriptor instead.
 func (*FlightPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{80}
+	return file_wire_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *FlightPart) GetPart() isFlightPart_Part {
@@ -5369,7 +5431,7 @@ type FlightHeader struct {
 
 func (x *FlightHeader) Reset() {
 	*x = FlightHeader{}
-	mi := &file_wire_proto_msgTypes[81]
+	mi := &file_wire_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5381,7 +5443,7 @@ func (x *FlightHeader) String() string {
 func (*FlightHeader) ProtoMessage() {}
 
 func (x *FlightHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[81]
+	mi := &file_wire_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5394,7 +5456,7 @@ func (x *FlightHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlightHeader.ProtoReflect.Descriptor instead.
 func (*FlightHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{81}
+	return file_wire_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *FlightHeader) GetWorker() string {
@@ -5426,7 +5488,7 @@ type SaveFlightReply struct {
 
 func (x *SaveFlightReply) Reset() {
 	*x = SaveFlightReply{}
-	mi := &file_wire_proto_msgTypes[82]
+	mi := &file_wire_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5438,7 +5500,7 @@ func (x *SaveFlightReply) String() string {
 func (*SaveFlightReply) ProtoMessage() {}
 
 func (x *SaveFlightReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[82]
+	mi := &file_wire_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5451,7 +5513,7 @@ func (x *SaveFlightReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveFlightReply.ProtoReflect.Descriptor instead.
 func (*SaveFlightReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{82}
+	return file_wire_proto_rawDescGZIP(), []int{83}
 }
 
 type FlightsRequest struct {
@@ -5462,7 +5524,7 @@ type FlightsRequest struct {
 
 func (x *FlightsRequest) Reset() {
 	*x = FlightsRequest{}
-	mi := &file_wire_proto_msgTypes[83]
+	mi := &file_wire_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5474,7 +5536,7 @@ func (x *FlightsRequest) String() string {
 func (*FlightsRequest) ProtoMessage() {}
 
 func (x *FlightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[83]
+	mi := &file_wire_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5487,7 +5549,7 @@ func (x *FlightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlightsRequest.ProtoReflect.Descriptor instead.
 func (*FlightsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{83}
+	return file_wire_proto_rawDescGZIP(), []int{84}
 }
 
 type CoordinatorRequest struct {
@@ -5498,7 +5560,7 @@ type CoordinatorRequest struct {
 
 func (x *CoordinatorRequest) Reset() {
 	*x = CoordinatorRequest{}
-	mi := &file_wire_proto_msgTypes[84]
+	mi := &file_wire_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5510,7 +5572,7 @@ func (x *CoordinatorRequest) String() string {
 func (*CoordinatorRequest) ProtoMessage() {}
 
 func (x *CoordinatorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[84]
+	mi := &file_wire_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5523,7 +5585,7 @@ func (x *CoordinatorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorRequest.ProtoReflect.Descriptor instead.
 func (*CoordinatorRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{84}
+	return file_wire_proto_rawDescGZIP(), []int{85}
 }
 
 // Coordinator is what one coordinator says of itself.
@@ -5550,7 +5612,7 @@ type Coordinator struct {
 
 func (x *Coordinator) Reset() {
 	*x = Coordinator{}
-	mi := &file_wire_proto_msgTypes[85]
+	mi := &file_wire_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5562,7 +5624,7 @@ func (x *Coordinator) String() string {
 func (*Coordinator) ProtoMessage() {}
 
 func (x *Coordinator) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[85]
+	mi := &file_wire_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5575,7 +5637,7 @@ func (x *Coordinator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinator.ProtoReflect.Descriptor instead.
 func (*Coordinator) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{85}
+	return file_wire_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Coordinator) GetId() string {
@@ -5695,7 +5757,7 @@ type CoordinatorMember struct {
 
 func (x *CoordinatorMember) Reset() {
 	*x = CoordinatorMember{}
-	mi := &file_wire_proto_msgTypes[86]
+	mi := &file_wire_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5707,7 +5769,7 @@ func (x *CoordinatorMember) String() string {
 func (*CoordinatorMember) ProtoMessage() {}
 
 func (x *CoordinatorMember) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[86]
+	mi := &file_wire_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5720,7 +5782,7 @@ func (x *CoordinatorMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorMember.ProtoReflect.Descriptor instead.
 func (*CoordinatorMember) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{86}
+	return file_wire_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CoordinatorMember) GetId() string {
@@ -5752,7 +5814,7 @@ type CheckpointsRequest struct {
 
 func (x *CheckpointsRequest) Reset() {
 	*x = CheckpointsRequest{}
-	mi := &file_wire_proto_msgTypes[87]
+	mi := &file_wire_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5764,7 +5826,7 @@ func (x *CheckpointsRequest) String() string {
 func (*CheckpointsRequest) ProtoMessage() {}
 
 func (x *CheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[87]
+	mi := &file_wire_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5777,7 +5839,7 @@ func (x *CheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{87}
+	return file_wire_proto_rawDescGZIP(), []int{88}
 }
 
 type CheckpointsReply struct {
@@ -5789,7 +5851,7 @@ type CheckpointsReply struct {
 
 func (x *CheckpointsReply) Reset() {
 	*x = CheckpointsReply{}
-	mi := &file_wire_proto_msgTypes[88]
+	mi := &file_wire_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5801,7 +5863,7 @@ func (x *CheckpointsReply) String() string {
 func (*CheckpointsReply) ProtoMessage() {}
 
 func (x *CheckpointsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[88]
+	mi := &file_wire_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5814,7 +5876,7 @@ func (x *CheckpointsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointsReply.ProtoReflect.Descriptor instead.
 func (*CheckpointsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{88}
+	return file_wire_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CheckpointsReply) GetCheckpoints() []*CheckpointName {
@@ -5837,7 +5899,7 @@ type CheckpointName struct {
 
 func (x *CheckpointName) Reset() {
 	*x = CheckpointName{}
-	mi := &file_wire_proto_msgTypes[89]
+	mi := &file_wire_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5849,7 +5911,7 @@ func (x *CheckpointName) String() string {
 func (*CheckpointName) ProtoMessage() {}
 
 func (x *CheckpointName) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[89]
+	mi := &file_wire_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5862,7 +5924,7 @@ func (x *CheckpointName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointName.ProtoReflect.Descriptor instead.
 func (*CheckpointName) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{89}
+	return file_wire_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *CheckpointName) GetId() string {
@@ -5902,7 +5964,7 @@ type ReadCheckpointRequest struct {
 
 func (x *ReadCheckpointRequest) Reset() {
 	*x = ReadCheckpointRequest{}
-	mi := &file_wire_proto_msgTypes[90]
+	mi := &file_wire_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5914,7 +5976,7 @@ func (x *ReadCheckpointRequest) String() string {
 func (*ReadCheckpointRequest) ProtoMessage() {}
 
 func (x *ReadCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[90]
+	mi := &file_wire_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5927,7 +5989,7 @@ func (x *ReadCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*ReadCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{90}
+	return file_wire_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ReadCheckpointRequest) GetId() string {
@@ -5946,7 +6008,7 @@ type ListCoordinatorsRequest struct {
 
 func (x *ListCoordinatorsRequest) Reset() {
 	*x = ListCoordinatorsRequest{}
-	mi := &file_wire_proto_msgTypes[91]
+	mi := &file_wire_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5958,7 +6020,7 @@ func (x *ListCoordinatorsRequest) String() string {
 func (*ListCoordinatorsRequest) ProtoMessage() {}
 
 func (x *ListCoordinatorsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[91]
+	mi := &file_wire_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5971,7 +6033,7 @@ func (x *ListCoordinatorsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCoordinatorsRequest.ProtoReflect.Descriptor instead.
 func (*ListCoordinatorsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{91}
+	return file_wire_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ListCoordinatorsRequest) GetBrief() bool {
@@ -5990,7 +6052,7 @@ type ListCoordinatorsReply struct {
 
 func (x *ListCoordinatorsReply) Reset() {
 	*x = ListCoordinatorsReply{}
-	mi := &file_wire_proto_msgTypes[92]
+	mi := &file_wire_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6002,7 +6064,7 @@ func (x *ListCoordinatorsReply) String() string {
 func (*ListCoordinatorsReply) ProtoMessage() {}
 
 func (x *ListCoordinatorsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[92]
+	mi := &file_wire_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6015,7 +6077,7 @@ func (x *ListCoordinatorsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCoordinatorsReply.ProtoReflect.Descriptor instead.
 func (*ListCoordinatorsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{92}
+	return file_wire_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ListCoordinatorsReply) GetJson() []byte {
@@ -6035,7 +6097,7 @@ type ChangeCoordinatorsRequest struct {
 
 func (x *ChangeCoordinatorsRequest) Reset() {
 	*x = ChangeCoordinatorsRequest{}
-	mi := &file_wire_proto_msgTypes[93]
+	mi := &file_wire_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6047,7 +6109,7 @@ func (x *ChangeCoordinatorsRequest) String() string {
 func (*ChangeCoordinatorsRequest) ProtoMessage() {}
 
 func (x *ChangeCoordinatorsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[93]
+	mi := &file_wire_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6060,7 +6122,7 @@ func (x *ChangeCoordinatorsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeCoordinatorsRequest.ProtoReflect.Descriptor instead.
 func (*ChangeCoordinatorsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{93}
+	return file_wire_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ChangeCoordinatorsRequest) GetAdd() string {
@@ -6085,7 +6147,7 @@ type ChangeCoordinatorsReply struct {
 
 func (x *ChangeCoordinatorsReply) Reset() {
 	*x = ChangeCoordinatorsReply{}
-	mi := &file_wire_proto_msgTypes[94]
+	mi := &file_wire_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6097,7 +6159,7 @@ func (x *ChangeCoordinatorsReply) String() string {
 func (*ChangeCoordinatorsReply) ProtoMessage() {}
 
 func (x *ChangeCoordinatorsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[94]
+	mi := &file_wire_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6110,7 +6172,7 @@ func (x *ChangeCoordinatorsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeCoordinatorsReply.ProtoReflect.Descriptor instead.
 func (*ChangeCoordinatorsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{94}
+	return file_wire_proto_rawDescGZIP(), []int{95}
 }
 
 var File_wire_proto protoreflect.FileDescriptor
@@ -6171,7 +6233,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\x05 \x01(\x03R\x04step\"4\n" +
 	"\bPrepared\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"\x94\x01\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"\xc8\x01\n" +
 	"\x06Report\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -6179,7 +6241,11 @@ const file_wire_proto_rawDesc = "" +
 	"\thas_state\x18\x02 \x01(\bR\bhasState\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\x03R\x04step\x12%\n" +
 	"\x0eparameter_hash\x18\x04 \x01(\fR\rparameterHash\x12\x12\n" +
-	"\x04made\x18\x05 \x01(\x04R\x04made\"'\n" +
+	"\x04made\x18\x05 \x01(\x04R\x04made\x122\n" +
+	"\tlatencies\x18\x06 \x03(\v2\x14.ergoflow.v1.LatencyR\tlatencies\"7\n" +
+	"\aLatency\x12\x12\n" +
+	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x18\n" +
+	"\aseconds\x18\x02 \x01(\x02R\aseconds\"'\n" +
 	"\x05Ready\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -6601,7 +6667,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 96)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
@@ -6614,218 +6680,220 @@ var file_wire_proto_goTypes = []any{
 	(*Heartbeat)(nil),                 // 8: ergoflow.v1.Heartbeat
 	(*Prepared)(nil),                  // 9: ergoflow.v1.Prepared
 	(*Report)(nil),                    // 10: ergoflow.v1.Report
-	(*Ready)(nil),                     // 11: ergoflow.v1.Ready
-	(*Progress)(nil),                  // 12: ergoflow.v1.Progress
-	(*Timing)(nil),                    // 13: ergoflow.v1.Timing
-	(*Complaint)(nil),                 // 14: ergoflow.v1.Complaint
-	(*Drain)(nil),                     // 15: ergoflow.v1.Drain
-	(*Failed)(nil),                    // 16: ergoflow.v1.Failed
-	(*Refusal)(nil),                   // 17: ergoflow.v1.Refusal
-	(*LinkChecked)(nil),               // 18: ergoflow.v1.LinkChecked
-	(*CoordinatorMessage)(nil),        // 19: ergoflow.v1.CoordinatorMessage
-	(*Welcome)(nil),                   // 20: ergoflow.v1.Welcome
-	(*Refuse)(nil),                    // 21: ergoflow.v1.Refuse
-	(*Ping)(nil),                      // 22: ergoflow.v1.Ping
-	(*Generate)(nil),                  // 23: ergoflow.v1.Generate
-	(*Prepare)(nil),                   // 24: ergoflow.v1.Prepare
-	(*Form)(nil),                      // 25: ergoflow.v1.Form
-	(*Member)(nil),                    // 26: ergoflow.v1.Member
-	(*Assign)(nil),                    // 27: ergoflow.v1.Assign
-	(*Source)(nil),                    // 28: ergoflow.v1.Source
-	(*Go)(nil),                        // 29: ergoflow.v1.Go
-	(*Abort)(nil),                     // 30: ergoflow.v1.Abort
-	(*Finish)(nil),                    // 31: ergoflow.v1.Finish
-	(*Save)(nil),                      // 32: ergoflow.v1.Save
-	(*CheckLink)(nil),                 // 33: ergoflow.v1.CheckLink
-	(*Leave)(nil),                     // 34: ergoflow.v1.Leave
-	(*Transfer)(nil),                  // 35: ergoflow.v1.Transfer
-	(*Dump)(nil),                      // 36: ergoflow.v1.Dump
-	(*SubmitRequest)(nil),             // 37: ergoflow.v1.SubmitRequest
-	(*WorkerBounds)(nil),              // 38: ergoflow.v1.WorkerBounds
-	(*SubmitReply)(nil),               // 39: ergoflow.v1.SubmitReply
-	(*RunsRequest)(nil),               // 40: ergoflow.v1.RunsRequest
-	(*RunsReply)(nil),                 // 41: ergoflow.v1.RunsReply
-	(*ChangeRunRequest)(nil),          // 42: ergoflow.v1.ChangeRunRequest
-	(*ChangeRunReply)(nil),            // 43: ergoflow.v1.ChangeRunReply
-	(*AddScheduleRequest)(nil),        // 44: ergoflow.v1.AddScheduleRequest
-	(*AddScheduleReply)(nil),          // 45: ergoflow.v1.AddScheduleReply
-	(*SchedulesRequest)(nil),          // 46: ergoflow.v1.SchedulesRequest
-	(*SchedulesReply)(nil),            // 47: ergoflow.v1.SchedulesReply
-	(*ChangeScheduleRequest)(nil),     // 48: ergoflow.v1.ChangeScheduleRequest
-	(*ChangeScheduleReply)(nil),       // 49: ergoflow.v1.ChangeScheduleReply
-	(*StatusRequest)(nil),             // 50: ergoflow.v1.StatusRequest
-	(*StatusReply)(nil),               // 51: ergoflow.v1.StatusReply
-	(*EventsRequest)(nil),             // 52: ergoflow.v1.EventsRequest
-	(*EventsReply)(nil),               // 53: ergoflow.v1.EventsReply
-	(*CheckpointPart)(nil),            // 54: ergoflow.v1.CheckpointPart
-	(*CheckpointHeader)(nil),          // 55: ergoflow.v1.CheckpointHeader
-	(*SaveReply)(nil),                 // 56: ergoflow.v1.SaveReply
-	(*LoadRequest)(nil),               // 57: ergoflow.v1.LoadRequest
-	(*SnapshotRequest)(nil),           // 58: ergoflow.v1.SnapshotRequest
-	(*Chunk)(nil),                     // 59: ergoflow.v1.Chunk
-	(*StateRequest)(nil),              // 60: ergoflow.v1.StateRequest
-	(*ReachRequest)(nil),              // 61: ergoflow.v1.ReachRequest
-	(*ReachReply)(nil),                // 62: ergoflow.v1.ReachReply
-	(*FollowRequest)(nil),             // 63: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),                // 64: ergoflow.v1.FollowPart
-	(*FollowState)(nil),               // 65: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),              // 66: ergoflow.v1.FollowUpdate
-	(*AdmitRequest)(nil),              // 67: ergoflow.v1.AdmitRequest
-	(*RenewRequest)(nil),              // 68: ergoflow.v1.RenewRequest
-	(*Certificates)(nil),              // 69: ergoflow.v1.Certificates
-	(*AuthoritiesRequest)(nil),        // 70: ergoflow.v1.AuthoritiesRequest
-	(*AuthoritiesReply)(nil),          // 71: ergoflow.v1.AuthoritiesReply
-	(*IntroduceRequest)(nil),          // 72: ergoflow.v1.IntroduceRequest
-	(*IntroduceReply)(nil),            // 73: ergoflow.v1.IntroduceReply
-	(*GossipKeysRequest)(nil),         // 74: ergoflow.v1.GossipKeysRequest
-	(*GossipKeysReply)(nil),           // 75: ergoflow.v1.GossipKeysReply
-	(*RotateGossipRequest)(nil),       // 76: ergoflow.v1.RotateGossipRequest
-	(*RotateGossipReply)(nil),         // 77: ergoflow.v1.RotateGossipReply
-	(*CreateTokenRequest)(nil),        // 78: ergoflow.v1.CreateTokenRequest
-	(*CreateTokenReply)(nil),          // 79: ergoflow.v1.CreateTokenReply
-	(*TokensRequest)(nil),             // 80: ergoflow.v1.TokensRequest
-	(*TokensReply)(nil),               // 81: ergoflow.v1.TokensReply
-	(*RevokeTokenRequest)(nil),        // 82: ergoflow.v1.RevokeTokenRequest
-	(*RevokeTokenReply)(nil),          // 83: ergoflow.v1.RevokeTokenReply
-	(*FlightPart)(nil),                // 84: ergoflow.v1.FlightPart
-	(*FlightHeader)(nil),              // 85: ergoflow.v1.FlightHeader
-	(*SaveFlightReply)(nil),           // 86: ergoflow.v1.SaveFlightReply
-	(*FlightsRequest)(nil),            // 87: ergoflow.v1.FlightsRequest
-	(*CoordinatorRequest)(nil),        // 88: ergoflow.v1.CoordinatorRequest
-	(*Coordinator)(nil),               // 89: ergoflow.v1.Coordinator
-	(*CoordinatorMember)(nil),         // 90: ergoflow.v1.CoordinatorMember
-	(*CheckpointsRequest)(nil),        // 91: ergoflow.v1.CheckpointsRequest
-	(*CheckpointsReply)(nil),          // 92: ergoflow.v1.CheckpointsReply
-	(*CheckpointName)(nil),            // 93: ergoflow.v1.CheckpointName
-	(*ReadCheckpointRequest)(nil),     // 94: ergoflow.v1.ReadCheckpointRequest
-	(*ListCoordinatorsRequest)(nil),   // 95: ergoflow.v1.ListCoordinatorsRequest
-	(*ListCoordinatorsReply)(nil),     // 96: ergoflow.v1.ListCoordinatorsReply
-	(*ChangeCoordinatorsRequest)(nil), // 97: ergoflow.v1.ChangeCoordinatorsRequest
-	(*ChangeCoordinatorsReply)(nil),   // 98: ergoflow.v1.ChangeCoordinatorsReply
+	(*Latency)(nil),                   // 11: ergoflow.v1.Latency
+	(*Ready)(nil),                     // 12: ergoflow.v1.Ready
+	(*Progress)(nil),                  // 13: ergoflow.v1.Progress
+	(*Timing)(nil),                    // 14: ergoflow.v1.Timing
+	(*Complaint)(nil),                 // 15: ergoflow.v1.Complaint
+	(*Drain)(nil),                     // 16: ergoflow.v1.Drain
+	(*Failed)(nil),                    // 17: ergoflow.v1.Failed
+	(*Refusal)(nil),                   // 18: ergoflow.v1.Refusal
+	(*LinkChecked)(nil),               // 19: ergoflow.v1.LinkChecked
+	(*CoordinatorMessage)(nil),        // 20: ergoflow.v1.CoordinatorMessage
+	(*Welcome)(nil),                   // 21: ergoflow.v1.Welcome
+	(*Refuse)(nil),                    // 22: ergoflow.v1.Refuse
+	(*Ping)(nil),                      // 23: ergoflow.v1.Ping
+	(*Generate)(nil),                  // 24: ergoflow.v1.Generate
+	(*Prepare)(nil),                   // 25: ergoflow.v1.Prepare
+	(*Form)(nil),                      // 26: ergoflow.v1.Form
+	(*Member)(nil),                    // 27: ergoflow.v1.Member
+	(*Assign)(nil),                    // 28: ergoflow.v1.Assign
+	(*Source)(nil),                    // 29: ergoflow.v1.Source
+	(*Go)(nil),                        // 30: ergoflow.v1.Go
+	(*Abort)(nil),                     // 31: ergoflow.v1.Abort
+	(*Finish)(nil),                    // 32: ergoflow.v1.Finish
+	(*Save)(nil),                      // 33: ergoflow.v1.Save
+	(*CheckLink)(nil),                 // 34: ergoflow.v1.CheckLink
+	(*Leave)(nil),                     // 35: ergoflow.v1.Leave
+	(*Transfer)(nil),                  // 36: ergoflow.v1.Transfer
+	(*Dump)(nil),                      // 37: ergoflow.v1.Dump
+	(*SubmitRequest)(nil),             // 38: ergoflow.v1.SubmitRequest
+	(*WorkerBounds)(nil),              // 39: ergoflow.v1.WorkerBounds
+	(*SubmitReply)(nil),               // 40: ergoflow.v1.SubmitReply
+	(*RunsRequest)(nil),               // 41: ergoflow.v1.RunsRequest
+	(*RunsReply)(nil),                 // 42: ergoflow.v1.RunsReply
+	(*ChangeRunRequest)(nil),          // 43: ergoflow.v1.ChangeRunRequest
+	(*ChangeRunReply)(nil),            // 44: ergoflow.v1.ChangeRunReply
+	(*AddScheduleRequest)(nil),        // 45: ergoflow.v1.AddScheduleRequest
+	(*AddScheduleReply)(nil),          // 46: ergoflow.v1.AddScheduleReply
+	(*SchedulesRequest)(nil),          // 47: ergoflow.v1.SchedulesRequest
+	(*SchedulesReply)(nil),            // 48: ergoflow.v1.SchedulesReply
+	(*ChangeScheduleRequest)(nil),     // 49: ergoflow.v1.ChangeScheduleRequest
+	(*ChangeScheduleReply)(nil),       // 50: ergoflow.v1.ChangeScheduleReply
+	(*StatusRequest)(nil),             // 51: ergoflow.v1.StatusRequest
+	(*StatusReply)(nil),               // 52: ergoflow.v1.StatusReply
+	(*EventsRequest)(nil),             // 53: ergoflow.v1.EventsRequest
+	(*EventsReply)(nil),               // 54: ergoflow.v1.EventsReply
+	(*CheckpointPart)(nil),            // 55: ergoflow.v1.CheckpointPart
+	(*CheckpointHeader)(nil),          // 56: ergoflow.v1.CheckpointHeader
+	(*SaveReply)(nil),                 // 57: ergoflow.v1.SaveReply
+	(*LoadRequest)(nil),               // 58: ergoflow.v1.LoadRequest
+	(*SnapshotRequest)(nil),           // 59: ergoflow.v1.SnapshotRequest
+	(*Chunk)(nil),                     // 60: ergoflow.v1.Chunk
+	(*StateRequest)(nil),              // 61: ergoflow.v1.StateRequest
+	(*ReachRequest)(nil),              // 62: ergoflow.v1.ReachRequest
+	(*ReachReply)(nil),                // 63: ergoflow.v1.ReachReply
+	(*FollowRequest)(nil),             // 64: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),                // 65: ergoflow.v1.FollowPart
+	(*FollowState)(nil),               // 66: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),              // 67: ergoflow.v1.FollowUpdate
+	(*AdmitRequest)(nil),              // 68: ergoflow.v1.AdmitRequest
+	(*RenewRequest)(nil),              // 69: ergoflow.v1.RenewRequest
+	(*Certificates)(nil),              // 70: ergoflow.v1.Certificates
+	(*AuthoritiesRequest)(nil),        // 71: ergoflow.v1.AuthoritiesRequest
+	(*AuthoritiesReply)(nil),          // 72: ergoflow.v1.AuthoritiesReply
+	(*IntroduceRequest)(nil),          // 73: ergoflow.v1.IntroduceRequest
+	(*IntroduceReply)(nil),            // 74: ergoflow.v1.IntroduceReply
+	(*GossipKeysRequest)(nil),         // 75: ergoflow.v1.GossipKeysRequest
+	(*GossipKeysReply)(nil),           // 76: ergoflow.v1.GossipKeysReply
+	(*RotateGossipRequest)(nil),       // 77: ergoflow.v1.RotateGossipRequest
+	(*RotateGossipReply)(nil),         // 78: ergoflow.v1.RotateGossipReply
+	(*CreateTokenRequest)(nil),        // 79: ergoflow.v1.CreateTokenRequest
+	(*CreateTokenReply)(nil),          // 80: ergoflow.v1.CreateTokenReply
+	(*TokensRequest)(nil),             // 81: ergoflow.v1.TokensRequest
+	(*TokensReply)(nil),               // 82: ergoflow.v1.TokensReply
+	(*RevokeTokenRequest)(nil),        // 83: ergoflow.v1.RevokeTokenRequest
+	(*RevokeTokenReply)(nil),          // 84: ergoflow.v1.RevokeTokenReply
+	(*FlightPart)(nil),                // 85: ergoflow.v1.FlightPart
+	(*FlightHeader)(nil),              // 86: ergoflow.v1.FlightHeader
+	(*SaveFlightReply)(nil),           // 87: ergoflow.v1.SaveFlightReply
+	(*FlightsRequest)(nil),            // 88: ergoflow.v1.FlightsRequest
+	(*CoordinatorRequest)(nil),        // 89: ergoflow.v1.CoordinatorRequest
+	(*Coordinator)(nil),               // 90: ergoflow.v1.Coordinator
+	(*CoordinatorMember)(nil),         // 91: ergoflow.v1.CoordinatorMember
+	(*CheckpointsRequest)(nil),        // 92: ergoflow.v1.CheckpointsRequest
+	(*CheckpointsReply)(nil),          // 93: ergoflow.v1.CheckpointsReply
+	(*CheckpointName)(nil),            // 94: ergoflow.v1.CheckpointName
+	(*ReadCheckpointRequest)(nil),     // 95: ergoflow.v1.ReadCheckpointRequest
+	(*ListCoordinatorsRequest)(nil),   // 96: ergoflow.v1.ListCoordinatorsRequest
+	(*ListCoordinatorsReply)(nil),     // 97: ergoflow.v1.ListCoordinatorsReply
+	(*ChangeCoordinatorsRequest)(nil), // 98: ergoflow.v1.ChangeCoordinatorsRequest
+	(*ChangeCoordinatorsReply)(nil),   // 99: ergoflow.v1.ChangeCoordinatorsReply
 }
 var file_wire_proto_depIdxs = []int32{
 	7,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
 	8,  // 1: ergoflow.v1.WorkerMessage.heartbeat:type_name -> ergoflow.v1.Heartbeat
 	9,  // 2: ergoflow.v1.WorkerMessage.prepared:type_name -> ergoflow.v1.Prepared
 	10, // 3: ergoflow.v1.WorkerMessage.report:type_name -> ergoflow.v1.Report
-	11, // 4: ergoflow.v1.WorkerMessage.ready:type_name -> ergoflow.v1.Ready
-	12, // 5: ergoflow.v1.WorkerMessage.progress:type_name -> ergoflow.v1.Progress
-	14, // 6: ergoflow.v1.WorkerMessage.complaint:type_name -> ergoflow.v1.Complaint
-	15, // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
-	16, // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
-	17, // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
-	18, // 10: ergoflow.v1.WorkerMessage.link_checked:type_name -> ergoflow.v1.LinkChecked
-	13, // 11: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
-	20, // 12: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
-	21, // 13: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
-	22, // 14: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
-	23, // 15: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
-	24, // 16: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
-	25, // 17: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
-	27, // 18: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
-	29, // 19: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
-	30, // 20: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
-	31, // 21: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
-	34, // 22: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
-	32, // 23: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
-	33, // 24: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
-	35, // 25: ergoflow.v1.CoordinatorMessage.transfer:type_name -> ergoflow.v1.Transfer
-	36, // 26: ergoflow.v1.CoordinatorMessage.dump:type_name -> ergoflow.v1.Dump
-	5,  // 27: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
-	5,  // 28: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	26, // 29: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
-	26, // 30: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	28, // 31: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
-	1,  // 32: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	26, // 33: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	26, // 34: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
-	5,  // 35: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
-	0,  // 36: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	38, // 37: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
-	2,  // 38: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
-	3,  // 39: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
-	55, // 40: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	65, // 41: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	66, // 42: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	75, // 43: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
-	85, // 44: ergoflow.v1.FlightPart.header:type_name -> ergoflow.v1.FlightHeader
-	90, // 45: ergoflow.v1.Coordinator.members:type_name -> ergoflow.v1.CoordinatorMember
-	93, // 46: ergoflow.v1.CheckpointsReply.checkpoints:type_name -> ergoflow.v1.CheckpointName
-	6,  // 47: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	37, // 48: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	50, // 49: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	40, // 50: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
-	52, // 51: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
-	42, // 52: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
-	44, // 53: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
-	46, // 54: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
-	48, // 55: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
-	54, // 56: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	54, // 57: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
-	57, // 58: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	58, // 59: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	68, // 60: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
-	70, // 61: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
-	78, // 62: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
-	80, // 63: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
-	82, // 64: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
-	74, // 65: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
-	76, // 66: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
-	84, // 67: ergoflow.v1.Control.SaveFlight:input_type -> ergoflow.v1.FlightPart
-	87, // 68: ergoflow.v1.Control.Flights:input_type -> ergoflow.v1.FlightsRequest
-	59, // 69: ergoflow.v1.Coordinators.Link:input_type -> ergoflow.v1.Chunk
-	88, // 70: ergoflow.v1.Coordinators.Introduce:input_type -> ergoflow.v1.CoordinatorRequest
-	91, // 71: ergoflow.v1.Coordinators.Checkpoints:input_type -> ergoflow.v1.CheckpointsRequest
-	54, // 72: ergoflow.v1.Coordinators.StoreCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	94, // 73: ergoflow.v1.Coordinators.ReadCheckpoint:input_type -> ergoflow.v1.ReadCheckpointRequest
-	95, // 74: ergoflow.v1.Coordinators.List:input_type -> ergoflow.v1.ListCoordinatorsRequest
-	97, // 75: ergoflow.v1.Coordinators.Change:input_type -> ergoflow.v1.ChangeCoordinatorsRequest
-	67, // 76: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
-	72, // 77: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
-	60, // 78: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	63, // 79: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	61, // 80: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	4,  // 81: ergoflow.v1.Peer.Shard:input_type -> ergoflow.v1.ShardRequest
-	19, // 82: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	39, // 83: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	51, // 84: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	41, // 85: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	53, // 86: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
-	43, // 87: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	45, // 88: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	47, // 89: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	49, // 90: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	56, // 91: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	56, // 92: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	54, // 93: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	59, // 94: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	69, // 95: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
-	71, // 96: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
-	79, // 97: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
-	81, // 98: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
-	83, // 99: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
-	75, // 100: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
-	77, // 101: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
-	86, // 102: ergoflow.v1.Control.SaveFlight:output_type -> ergoflow.v1.SaveFlightReply
-	84, // 103: ergoflow.v1.Control.Flights:output_type -> ergoflow.v1.FlightPart
-	59, // 104: ergoflow.v1.Coordinators.Link:output_type -> ergoflow.v1.Chunk
-	89, // 105: ergoflow.v1.Coordinators.Introduce:output_type -> ergoflow.v1.Coordinator
-	92, // 106: ergoflow.v1.Coordinators.Checkpoints:output_type -> ergoflow.v1.CheckpointsReply
-	56, // 107: ergoflow.v1.Coordinators.StoreCheckpoint:output_type -> ergoflow.v1.SaveReply
-	54, // 108: ergoflow.v1.Coordinators.ReadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	96, // 109: ergoflow.v1.Coordinators.List:output_type -> ergoflow.v1.ListCoordinatorsReply
-	98, // 110: ergoflow.v1.Coordinators.Change:output_type -> ergoflow.v1.ChangeCoordinatorsReply
-	69, // 111: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
-	73, // 112: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
-	59, // 113: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	64, // 114: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	62, // 115: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	59, // 116: ergoflow.v1.Peer.Shard:output_type -> ergoflow.v1.Chunk
-	82, // [82:117] is the sub-list for method output_type
-	47, // [47:82] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	12, // 4: ergoflow.v1.WorkerMessage.ready:type_name -> ergoflow.v1.Ready
+	13, // 5: ergoflow.v1.WorkerMessage.progress:type_name -> ergoflow.v1.Progress
+	15, // 6: ergoflow.v1.WorkerMessage.complaint:type_name -> ergoflow.v1.Complaint
+	16, // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
+	17, // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
+	18, // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
+	19, // 10: ergoflow.v1.WorkerMessage.link_checked:type_name -> ergoflow.v1.LinkChecked
+	11, // 11: ergoflow.v1.Report.latencies:type_name -> ergoflow.v1.Latency
+	14, // 12: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
+	21, // 13: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
+	22, // 14: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
+	23, // 15: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
+	24, // 16: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
+	25, // 17: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
+	26, // 18: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
+	28, // 19: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
+	30, // 20: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
+	31, // 21: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
+	32, // 22: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
+	35, // 23: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
+	33, // 24: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
+	34, // 25: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
+	36, // 26: ergoflow.v1.CoordinatorMessage.transfer:type_name -> ergoflow.v1.Transfer
+	37, // 27: ergoflow.v1.CoordinatorMessage.dump:type_name -> ergoflow.v1.Dump
+	5,  // 28: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
+	5,  // 29: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
+	27, // 30: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
+	27, // 31: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	29, // 32: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	1,  // 33: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
+	27, // 34: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	27, // 35: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
+	5,  // 36: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	0,  // 37: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
+	39, // 38: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
+	2,  // 39: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
+	3,  // 40: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
+	56, // 41: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	66, // 42: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	67, // 43: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	76, // 44: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
+	86, // 45: ergoflow.v1.FlightPart.header:type_name -> ergoflow.v1.FlightHeader
+	91, // 46: ergoflow.v1.Coordinator.members:type_name -> ergoflow.v1.CoordinatorMember
+	94, // 47: ergoflow.v1.CheckpointsReply.checkpoints:type_name -> ergoflow.v1.CheckpointName
+	6,  // 48: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	38, // 49: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	51, // 50: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	41, // 51: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
+	53, // 52: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
+	43, // 53: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
+	45, // 54: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
+	47, // 55: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
+	49, // 56: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
+	55, // 57: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	55, // 58: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	58, // 59: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	59, // 60: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	69, // 61: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
+	71, // 62: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
+	79, // 63: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
+	81, // 64: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
+	83, // 65: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
+	75, // 66: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
+	77, // 67: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
+	85, // 68: ergoflow.v1.Control.SaveFlight:input_type -> ergoflow.v1.FlightPart
+	88, // 69: ergoflow.v1.Control.Flights:input_type -> ergoflow.v1.FlightsRequest
+	60, // 70: ergoflow.v1.Coordinators.Link:input_type -> ergoflow.v1.Chunk
+	89, // 71: ergoflow.v1.Coordinators.Introduce:input_type -> ergoflow.v1.CoordinatorRequest
+	92, // 72: ergoflow.v1.Coordinators.Checkpoints:input_type -> ergoflow.v1.CheckpointsRequest
+	55, // 73: ergoflow.v1.Coordinators.StoreCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	95, // 74: ergoflow.v1.Coordinators.ReadCheckpoint:input_type -> ergoflow.v1.ReadCheckpointRequest
+	96, // 75: ergoflow.v1.Coordinators.List:input_type -> ergoflow.v1.ListCoordinatorsRequest
+	98, // 76: ergoflow.v1.Coordinators.Change:input_type -> ergoflow.v1.ChangeCoordinatorsRequest
+	68, // 77: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
+	73, // 78: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
+	61, // 79: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	64, // 80: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	62, // 81: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	4,  // 82: ergoflow.v1.Peer.Shard:input_type -> ergoflow.v1.ShardRequest
+	20, // 83: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	40, // 84: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	52, // 85: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	42, // 86: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	54, // 87: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
+	44, // 88: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	46, // 89: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	48, // 90: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	50, // 91: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	57, // 92: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	57, // 93: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	55, // 94: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	60, // 95: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	70, // 96: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
+	72, // 97: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
+	80, // 98: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
+	82, // 99: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
+	84, // 100: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
+	76, // 101: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
+	78, // 102: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
+	87, // 103: ergoflow.v1.Control.SaveFlight:output_type -> ergoflow.v1.SaveFlightReply
+	85, // 104: ergoflow.v1.Control.Flights:output_type -> ergoflow.v1.FlightPart
+	60, // 105: ergoflow.v1.Coordinators.Link:output_type -> ergoflow.v1.Chunk
+	90, // 106: ergoflow.v1.Coordinators.Introduce:output_type -> ergoflow.v1.Coordinator
+	93, // 107: ergoflow.v1.Coordinators.Checkpoints:output_type -> ergoflow.v1.CheckpointsReply
+	57, // 108: ergoflow.v1.Coordinators.StoreCheckpoint:output_type -> ergoflow.v1.SaveReply
+	55, // 109: ergoflow.v1.Coordinators.ReadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	97, // 110: ergoflow.v1.Coordinators.List:output_type -> ergoflow.v1.ListCoordinatorsReply
+	99, // 111: ergoflow.v1.Coordinators.Change:output_type -> ergoflow.v1.ChangeCoordinatorsReply
+	70, // 112: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
+	74, // 113: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
+	60, // 114: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	65, // 115: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	63, // 116: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	60, // 117: ergoflow.v1.Peer.Shard:output_type -> ergoflow.v1.Chunk
+	83, // [83:118] is the sub-list for method output_type
+	48, // [48:83] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -6846,7 +6914,7 @@ func file_wire_proto_init() {
 		(*WorkerMessage_Refusal)(nil),
 		(*WorkerMessage_LinkChecked)(nil),
 	}
-	file_wire_proto_msgTypes[15].OneofWrappers = []any{
+	file_wire_proto_msgTypes[16].OneofWrappers = []any{
 		(*CoordinatorMessage_Welcome)(nil),
 		(*CoordinatorMessage_Refuse)(nil),
 		(*CoordinatorMessage_Ping)(nil),
@@ -6863,16 +6931,16 @@ func file_wire_proto_init() {
 		(*CoordinatorMessage_Transfer)(nil),
 		(*CoordinatorMessage_Dump)(nil),
 	}
-	file_wire_proto_msgTypes[50].OneofWrappers = []any{
+	file_wire_proto_msgTypes[51].OneofWrappers = []any{
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[60].OneofWrappers = []any{
+	file_wire_proto_msgTypes[61].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[80].OneofWrappers = []any{
+	file_wire_proto_msgTypes[81].OneofWrappers = []any{
 		(*FlightPart_Header)(nil),
 		(*FlightPart_Data)(nil),
 	}
@@ -6882,7 +6950,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   95,
+			NumMessages:   96,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

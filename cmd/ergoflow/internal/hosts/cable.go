@@ -2,15 +2,13 @@ package hosts
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/ergoflow/ergoflow/internal/tap"
 )
 
 // A Cable carries the frames between a host and the switch through this process, which can
@@ -46,8 +44,8 @@ func (n *Network) Poor(name string, seed uint64) (*Host, *Cable) {
 	h := n.add(name)
 	c := &Cable{rng: rand.New(rand.NewPCG(seed, uint64(n.hosts)))}
 	var err error
-	if c.ends[0], err = tap(name+"-c", ""); err == nil {
-		c.ends[1], err = tap("eth0", name)
+	if c.ends[0], err = tap.Open(name+"-c", ""); err == nil {
+		c.ends[1], err = tap.Open("eth0", name)
 	}
 	if err != nil {
 		n.t.Fatal(err)
@@ -145,49 +143,4 @@ func (c *Cable) fate(frame []byte) (delays []time.Duration) {
 		delays = append(delays, delay)
 	}
 	return delays
-}
-
-// tap makes a TAP device in the network namespace of a host, or in that of this process.
-func tap(device, host string) (*os.File, error) {
-	type made struct {
-		file *os.File
-		err  error
-	}
-	done := make(chan made)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
-		file, err := openTap(device, host)
-		done <- made{file, err}
-	}()
-	m := <-done
-	if m.err != nil {
-		return nil, fmt.Errorf("TAP device %s of host %q: %w", device, host, m.err)
-	}
-	return m.file, nil
-}
-
-func openTap(device, host string) (*os.File, error) {
-	if host != "" {
-		space, err := os.Open("/run/netns/" + host)
-		if err != nil {
-			return nil, err
-		}
-		defer space.Close()
-		if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
-			return nil, err
-		}
-	}
-	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	request, err := unix.NewIfreq(device)
-	if err == nil {
-		request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
-		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
-	}
-	if err != nil {
-		return nil, errors.Join(err, unix.Close(fd))
-	}
-	return os.NewFile(uintptr(fd), "/dev/net/tun"), nil
 }
