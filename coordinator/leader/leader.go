@@ -102,6 +102,8 @@ func (c *Conn) ask(ctx context.Context, address string) (leader string, ok bool)
 	if err != nil {
 		return "", false
 	}
+	ctx, cancel := context.WithTimeout(ctx, turnAfter)
+	defer cancel()
 	reply, err := wire.NewCoordinatorsClient(conn).List(ctx, &wire.ListCoordinatorsRequest{Brief: true})
 	var said struct {
 		Leader  string                     `json:"leader"`
@@ -145,14 +147,15 @@ func (c *Conn) Invoke(ctx context.Context, method string, args, reply any, opts 
 		if err != nil {
 			return err
 		}
-		err = conn.Invoke(ctx, method, args, reply, opts...)
+		again := repeatable(method, args)
+		err = c.invoke(ctx, conn, again, method, args, reply, opts...)
 		named, notLeading := wire.Leader(err)
 		switch {
 		case notLeading && named != "" && named != target:
 			c.turn(named)
 		case notLeading:
 			hops = maxHops
-		case status.Code(err) == codes.Unavailable && ctx.Err() == nil && c.turnFrom(target) && repeatable(method, args):
+		case unanswered(err) && c.turnFrom(target) && again && ctx.Err() == nil:
 		default:
 			return err
 		}
@@ -166,6 +169,28 @@ func (c *Conn) Invoke(ctx context.Context, method string, args, reply any, opts 
 			return err
 		}
 	}
+}
+
+// turnAfter is how long a coordinator may take to answer before another is asked, if one is known: it
+// may be stopped, or its host be cut off.
+const turnAfter = 2 * time.Second
+
+func (c *Conn) invoke(ctx context.Context, conn *grpc.ClientConn, again bool, method string, args, reply any, opts ...grpc.CallOption) error {
+	c.mu.Lock()
+	several := len(c.known) > 1
+	c.mu.Unlock()
+	if again && several {
+		limited, cancel := context.WithTimeout(ctx, turnAfter)
+		defer cancel()
+		ctx = limited
+	}
+	return conn.Invoke(ctx, method, args, reply, opts...)
+}
+
+// unanswered reports whether a coordinator has not answered.
+func unanswered(err error) bool {
+	code := status.Code(err)
+	return code == codes.Unavailable || code == codes.DeadlineExceeded
 }
 
 // repeatable reports whether a call that was made twice does what one does: it reads, or names its
