@@ -62,6 +62,9 @@ func failover(t *testing.T) {
 	}
 	slices.Sort(pauses)
 	t.Logf("next step after %d kills: median %v, longest %v", kills, pauses[len(pauses)/2].Round(time.Millisecond), pauses[len(pauses)-1].Round(time.Millisecond))
+	for _, w := range c.workers {
+		w.host.Unlimit() // nothing is left to disturb
+	}
 	c.until("the end", done)
 	lead := c.leading()
 	c.end()
