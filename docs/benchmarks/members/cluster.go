@@ -2,11 +2,11 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -35,8 +35,7 @@ type cluster struct {
 // process has stubs.
 type process struct {
 	*exec.Cmd
-	first, count int
-	output       io.Reader
+	count int
 }
 
 // seen is what the stubs have told.
@@ -53,8 +52,6 @@ type seen struct {
 
 // span is from the first to the last event of a kind since the counts were reset.
 type span struct{ first, last time.Time }
-
-func (s span) seconds() float64 { return s.last.Sub(s.first).Seconds() }
 
 func (s *seen) reset() { s.at, s.count = map[kind]span{}, map[kind]int{} }
 
@@ -157,7 +154,7 @@ func (c *cluster) add(count int) error {
 	if err != nil {
 		return err
 	}
-	p := &process{Cmd: exec.Command(self), first: c.next, count: count}
+	p := &process{Cmd: exec.Command(self), count: count}
 	p.Env = append(os.Environ(), stubOrder+"="+string(encoded))
 	p.Stderr = os.Stderr
 	output, writer, err := os.Pipe() // not StdoutPipe: Wait would close it before all is read
@@ -239,7 +236,7 @@ func (c *cluster) usage() (u usage, err error) {
 	if err != nil {
 		return u, err
 	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	const ticks = 100 // a second: Linux has no other
 	for _, i := range []int{11, 12} {
 		n, err := strconv.ParseFloat(fields[i], 64)
