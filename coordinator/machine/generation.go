@@ -87,7 +87,7 @@ func (m *Machine) candidates() []*worker {
 
 // admit forms a generation where there is none, or one with more members.
 func (m *Machine) admit() {
-	if !m.training() || m.run.paused || m.now.Before(m.run.notBefore) {
+	if !m.training() || m.run.paused || m.gathering || m.now.Before(m.run.notBefore) {
 		return
 	}
 	if m.saving() {
@@ -441,6 +441,7 @@ func (m *Machine) end(kind Ending, reason string) {
 	if g.phase != reporting {
 		m.previous = g
 	}
+	m.gathering = g.phase != running && (kind == EndLost || kind == EndLeft)
 	for _, id := range g.members {
 		if w := m.byID(id); w != nil {
 			m.send(w, message.Abort{Generation: g.number, Reason: reason})

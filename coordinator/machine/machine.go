@@ -65,6 +65,9 @@ type Machine struct {
 	previous  *generation // the last one that has ended after its members were told to connect
 	links     []*cutLink  // between connected workers
 	ended     string      // why the last generation ended
+	// gathering: a worker was lost, or left, while a generation formed. If many go at once, each
+	// would cost a generation with messages to all members. So the next one forms at a tick.
+	gathering bool
 	stopping  bool
 	stopped   bool
 	orders    uint64    // to prepare, sent so far

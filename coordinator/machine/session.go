@@ -197,6 +197,7 @@ func (m *Machine) tick() {
 	}
 	m.checkLinks()
 	m.rescan()
+	m.gathering = false
 }
 
 func earlier(a, b time.Time) time.Time {
