@@ -243,7 +243,7 @@ func TestBadInput(t *testing.T) {
 		"field of a row":       {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{nam: a}]"}, want: []string{"evaluation.mcmc", "nam"}},
 		"set without a value":  {experiment: "vn1d", sets: []string{"training.epochs"}, want: []string{`"training.epochs"`, "path=value"}},
 		"set an empty value":   {experiment: "vn1d", sets: []string{"training.epochs="}, want: []string{"training.epochs", "no value"}},
-		"set unknown field":    {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, micro_batch, precision, wire, reproducible, coupling, times, states, sensors, epochs"}},
+		"set unknown field":    {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, micro_batch, precision, wire, reproducible, sync_every, coupling, times, states, sensors, epochs"}},
 		"set into a number":    {experiment: "vn1d", sets: []string{"seed.low=1"}, want: []string{"seed.low", "no fields"}},
 		"set text":             {experiment: "vn1d", sets: []string{"training.epochs=ten"}, want: []string{"training.epochs", `"ten"`, "whole number"}},
 		"set a list":           {experiment: "vn1d", sets: []string{"training.learning_rate=[1]"}, want: []string{`"[1]" is no number: list instead of number`}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/model/training/optim"
 )
 
 // maxLocalSteps bounds a round: what a worker learns in it is lost with the worker.
@@ -12,6 +13,9 @@ const maxLocalSteps = 1000
 // LocalSteps is H, the number of steps that each worker takes by itself before the workers
 // average what they have learned; 1: every gradient is summed over the workers.
 func (e Experiment) LocalSteps() int { return max(e.Training.SyncEvery, 1) }
+
+// Outer is the optimizer of the shared parameters with local steps, with the constants of DiLoCo.
+func (e Experiment) Outer() optim.Outer { return optim.Outer{Rate: 0.7, Momentum: 0.9} }
 
 // localStepsFit reports settings that local steps exclude. Steps and checkpoints are at the ends
 // of rounds, where the workers have one state.

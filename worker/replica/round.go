@@ -8,7 +8,6 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
-	"github.com/ergoflow/ergoflow/model/training/optim"
 	"github.com/ergoflow/ergoflow/model/training/state"
 	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
@@ -19,9 +18,12 @@ import (
 // ranks after each round, as after each step elsewhere; a round that is interrupted leaves
 // nothing behind.
 
+// Adam's moments begin at zero in each round, with its bias correction, so they are no part of
+// what the ranks share: docs/decisions/local-steps.md.
+
 // shared is the training state of a run with local steps. It is on the host: the device has
 // the copy that a round changes.
-type shared struct{ theta, m, v, velocity []float32 } // [P] each
+type shared struct{ theta, velocity []float32 } // [P] each
 
 // A round is what this rank has done since the last sum.
 type round struct {
@@ -35,15 +37,10 @@ func (r *Replica) LocalSteps() int { return r.experiment.LocalSteps() }
 // local reports whether a rank takes several steps between two sums.
 func (r *Replica) local() bool { return r.LocalSteps() > 1 }
 
-// SumLength is the length of an Update's Sum: [P+2], or with local steps [3P+H+1] for rounds
-// of H steps: of every rank its number of samples n in a step times the change of the
-// parameters and Adam's two moments, then the loss of every step, and n.
-func (r *Replica) SumLength() int {
-	if h := r.LocalSteps(); h > 1 {
-		return 3*r.Size() + h + 1
-	}
-	return r.Size() + 2
-}
+// SumLength is the length of an Update's Sum, [P+H+1] for rounds of H steps. Of one step it is
+// the gradient, loss and number of samples. Of a round it is every rank's change of the
+// parameters times its number n of samples in a step, then the loss of each step, and n.
+func (r *Replica) SumLength() int { return r.Size() + r.LocalSteps() + 1 }
 
 // Local takes one of a round's steps before its last, for which there is Compute.
 func (r *Replica) Local(ctx context.Context, rank int, b *Batch) error {
@@ -57,7 +54,7 @@ func (r *Replica) localStep(ctx context.Context, rank int, b *Batch) error {
 	steps, size := r.LocalSteps(), r.Size()
 	at := int(b.Step) % steps
 	if at == 0 {
-		if err := r.trainer.SetState(r.shared.theta, r.shared.m, r.shared.v); err != nil {
+		if err := r.trainer.SetState(r.shared.theta, make([]float32, size), make([]float32, size)); err != nil {
 			return err
 		}
 		clear(r.round.used)
@@ -73,7 +70,7 @@ func (r *Replica) localStep(ctx context.Context, rank int, b *Batch) error {
 	if err := r.trainer.TakeSum(r.round.gradient); err != nil {
 		return fmt.Errorf("gradient of step %d: %w", b.Step, err)
 	}
-	tail := r.sum[3*size:]
+	tail := r.sum[size:]
 	tail[at], tail[steps] = r.round.gradient[size], r.round.gradient[size+1]
 	if err := r.trainer.Apply(r.round.gradient, int64(b.Step)); err != nil {
 		return fmt.Errorf("local update of step %d: %w", b.Step, err)
@@ -87,13 +84,12 @@ func (r *Replica) computeRound(ctx context.Context, ring *allreduce.Ring, b *Bat
 		return nil, err
 	}
 	timing.Gradient = watch.Lap()
-	vectors := 3 * r.Size()
-	for _, bucket := range trainer.Buckets(r.sum[:vectors]) {
+	for _, bucket := range trainer.Buckets(r.sum[:r.Size()]) {
 		if err := ring.AllReduce(b.Step, bucket); err != nil {
 			return nil, err
 		}
 	}
-	if err := ring.AllReduce(b.Step, r.sum[vectors:]); err != nil {
+	if err := ring.AllReduce(b.Step, r.sum[r.Size():]); err != nil { // short, so no wire rounds it
 		return nil, err
 	}
 	used := slices.Clone(r.round.used)
@@ -111,16 +107,13 @@ func (r *Replica) finishRound(ctx context.Context, rank int, b *Batch) error {
 	if err := r.localStep(ctx, rank, b); err != nil {
 		return err
 	}
-	size := r.Size()
-	theta, m, v := r.sum[:size], r.sum[size:2*size], r.sum[2*size:3*size]
-	if err := r.trainer.State(theta, m, v); err != nil {
+	theta := r.sum[:r.Size()]
+	if err := r.trainer.State(theta, nil, nil); err != nil {
 		return err
 	}
 	n := r.sum[len(r.sum)-1]
 	for i := range theta {
 		theta[i] = n * (theta[i] - r.shared.theta[i])
-		m[i] *= n
-		v[i] *= n
 	}
 	return nil
 }
@@ -140,13 +133,12 @@ func (r *Replica) applyRound(u Update) (losses []float64, samples float64, err e
 	if n <= 0 {
 		return nil, 0, fmt.Errorf("round of step %d: batches of %g samples", u.Step, n)
 	}
-	mean := make([]float32, 3*size)
+	mean := make([]float32, size)
 	for i := range mean {
 		mean[i] = u.Sum[i] / n
 	}
-	optim.Outer{Rate: 0.7, Momentum: 0.9}.Update(r.shared.theta, r.shared.velocity, mean[:size])
-	r.shared.m, r.shared.v = mean[size:2*size], mean[2*size:]
-	for _, loss := range u.Sum[3*size : len(u.Sum)-1] {
+	r.experiment.Outer().Update(r.shared.theta, r.shared.velocity, mean)
+	for _, loss := range u.Sum[size : len(u.Sum)-1] {
 		losses = append(losses, float64(loss)/float64(n))
 	}
 	return losses, float64(n), nil
@@ -162,19 +154,17 @@ func (r *Replica) takeVectors(st *state.State) error {
 	if velocity == nil {
 		velocity = make([]float32, r.Size())
 	}
-	r.shared = shared{slices.Clone(st.Parameters), slices.Clone(st.M), slices.Clone(st.V), velocity}
+	r.shared = shared{slices.Clone(st.Parameters), velocity}
 	return nil
 }
 
-// copyVectors copies the parameters, and unless they are nil the moments, of the state; mu is
-// held.
+// copyVectors copies the parameters, and unless they are nil the moments, of the state into
+// vectors of zeros; mu is held.
 func (r *Replica) copyVectors(theta, m, v []float32) error {
 	if !r.local() {
 		return r.trainer.State(theta, m, v)
 	}
 	copy(theta, r.shared.theta)
-	copy(m, r.shared.m)
-	copy(v, r.shared.v)
 	return nil
 }
 
