@@ -59,3 +59,24 @@ func TestOuterCanAverage(t *testing.T) {
 		t.Errorf("got %g, want [1.75 0.5]", theta)
 	}
 }
+
+// Where the moments restart, the bias correction does so too, and the schedule does not.
+func TestRestartedMoments(t *testing.T) {
+	whole := optim.AdamW{ClipNorm: 1, Schedule: optim.OneCycle{Peak: 1e-3, Total: 100}}
+	rounds := whole
+	rounds.Restart = 5
+	for _, step := range []int64{0, 4, 5, 42, 99} {
+		rate, beta1 := whole.Schedule.At(step)
+		k := float64(step%5 + 1)
+		got := rounds.Scalars(step)
+		if want := float32(rate / (1 - math.Pow(beta1, k))); got[1] != want {
+			t.Errorf("step %d: step size %g, want %g", step, got[1], want)
+		}
+		if want := float32(math.Sqrt(1 - math.Pow(0.999, k))); got[4] != want {
+			t.Errorf("step %d: correction of v %g, want %g", step, got[4], want)
+		}
+		if got[2] != float32(beta1) {
+			t.Errorf("step %d: β₁ %g, want %g", step, got[2], beta1)
+		}
+	}
+}
