@@ -435,3 +435,33 @@ func TestRefusedStreamIsReported(t *testing.T) {
 		})
 	})
 }
+
+// With local steps the workers of a changing set end rounds together, and the ledger proves the
+// same of every step as without.
+func TestClusterWithLocalSteps(t *testing.T) {
+	h := startHarness(t)
+	h.worker()
+	_, kill := h.worker()
+	e := h.submit("training.steps=120", "training.sync_every=4")
+	stepping := func(world int) func(coordinator.Status) bool {
+		return func(st coordinator.Status) bool {
+			if st.Step%4 != 0 {
+				t.Errorf("step %d is inside a round", st.Step)
+			}
+			return done(st) || st.State == "training" && st.WorldSize == world && st.Step > 0
+		}
+	}
+	h.until("two workers", stepping(2))
+	kill()
+	h.until("one worker", stepping(1))
+	h.worker()
+	h.until("two workers again", stepping(2))
+	h.until("the end", done)
+	st := h.final(e.Hash())
+	if st.Step != 120 || len(st.Losses) != 120 || len(st.Outer) != len(st.Parameters) {
+		t.Errorf("ended at step %d with %d losses and %d velocities", st.Step, len(st.Losses), len(st.Outer))
+	}
+	if p := proven(t, e, st); p.Steps != 120 || p.Generations < 2 || p.Workers < 2 {
+		t.Errorf("proof %+v", p)
+	}
+}

@@ -126,21 +126,21 @@ func (r *rank) execute(ctx context.Context, order protocol.Effect) error {
 	return nil
 }
 
-// compute sums the gradient of the next step over all ranks.
+// compute sums the gradient of the next step over all ranks, or with local steps what they
+// have learned in the next round.
 func (r *rank) compute(ctx context.Context) error {
 	if r.watch == nil { // the first step of the generation
 		r.watch = replica.NewStopwatch()
 	}
 	r.timing = message.Timing{Other: r.watch.Lap()}
-	r.doing(flight.DoesRead)
-	batch, err := r.batches.Next(ctx)
+	for range r.replica.LocalSteps() - 1 {
+		if err := r.local(ctx); err != nil {
+			return err
+		}
+	}
+	batch, err := r.read(ctx)
 	if err != nil {
 		return err
-	}
-	r.timing.Data = r.watch.Lap()
-	r.doing(flight.DoesCompute)
-	if change := r.session.w.changeBatch; change != nil {
-		change(batch)
 	}
 	var parts replica.Timing
 	r.update, parts, err = r.replica.Compute(ctx, r.ring, batch, r.watch)
@@ -148,11 +148,39 @@ func (r *rank) compute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.timing.Gradient, r.timing.Copy, r.timing.Ring = parts.Gradient, parts.Copy, parts.Ring
+	r.timing.Gradient += parts.Gradient
+	r.timing.Copy, r.timing.Ring = parts.Copy, parts.Ring
 	r.update.Generation, r.update.Workers = r.assign.Generation, r.workers()
 	r.doing(flight.DoesWait)
 	r.session.post(protocol.Summed{})
 	return nil
+}
+
+// local takes a step of this rank alone.
+func (r *rank) local(ctx context.Context) error {
+	batch, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	err = r.replica.Local(ctx, r.assign.Rank, batch)
+	r.batches.Recycle(batch)
+	r.timing.Gradient += r.watch.Lap()
+	return err
+}
+
+// read waits for the batch of the next step.
+func (r *rank) read(ctx context.Context) (*replica.Batch, error) {
+	r.doing(flight.DoesRead)
+	batch, err := r.batches.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.timing.Data += r.watch.Lap()
+	r.doing(flight.DoesCompute)
+	if change := r.session.w.changeBatch; change != nil {
+		change(batch)
+	}
+	return batch, nil
 }
 
 // apply applies the update that all ranks apply.

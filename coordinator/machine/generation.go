@@ -27,7 +27,7 @@ type generation struct {
 	waited   time.Duration // for them; while it runs, since the last step
 	base     ergoflow.Mark
 	stepped  bool           // has made a step
-	steps    [2]stepTimings // of the last even and the last odd step
+	steps    [2]stepTimings // of the last two steps
 
 	before *attempts // if its end was a failed attempt: what was known before
 

@@ -75,7 +75,10 @@ type stepTimings struct {
 // once, and the last one to enter it does not wait. So a member's wait is its time in
 // the ring less that of the last one; clocks of different hosts need not agree.
 func (m *Machine) recordTiming(g *generation, rank int, number ergoflow.Step, t Timing) {
-	s := &g.steps[number%2]
+	s := &g.steps[0]
+	if other := &g.steps[1]; other.number == number || s.number != number && other.number < s.number {
+		s = other
+	}
 	if s.number != number || s.timings == nil {
 		*s = stepTimings{number: number, timings: make([]Timing, len(g.members))}
 	}

@@ -27,15 +27,23 @@ func inStep(t *testing.T) (*Machine, *generation) {
 
 // The member that enters the ring last spends the least time in it; the others' time
 // beyond that is waiting.
+// With local steps a step is a round, whose number advances by several.
 func TestTimingSplitsTheRing(t *testing.T) {
+	for _, apart := range []ergoflow.Step{1, 2, 20} {
+		t.Run(fmt.Sprint(apart), func(t *testing.T) { timingSplitsTheRing(t, apart) })
+	}
+}
+
+func timingSplitsTheRing(t *testing.T, apart ergoflow.Step) {
+	t.Helper()
 	m, g := inStep(t)
-	m.recordTiming(g, 0, 1, Timing{Gradient: 1, Ring: 5, Update: 1, Other: 0.5})
-	m.recordTiming(g, 1, 1, Timing{Gradient: 4, Ring: 2, Update: 1})
-	m.recordTiming(g, 0, 2, Timing{Gradient: 1, Ring: 9, Update: 1}) // a step ahead of c
+	m.recordTiming(g, 0, apart, Timing{Gradient: 1, Ring: 5, Update: 1, Other: 0.5})
+	m.recordTiming(g, 1, apart, Timing{Gradient: 4, Ring: 2, Update: 1})
+	m.recordTiming(g, 0, 2*apart, Timing{Gradient: 1, Ring: 9, Update: 1}) // a step ahead of c
 	if got := m.byID("a").steps.values; got != nil {
 		t.Fatalf("%+v before all are heard", got)
 	}
-	m.recordTiming(g, 2, 1, Timing{Data: 1, Gradient: 2, Copy: 1, Ring: 2.5, Update: 1})
+	m.recordTiming(g, 2, apart, Timing{Data: 1, Gradient: 2, Copy: 1, Ring: 2.5, Update: 1})
 	for id, want := range map[ergoflow.WorkerID]Timing{
 		"a": {Step: 7.5, Gradient: 1, Ring: 2, Wait: 3, Update: 1, Other: 0.5},
 		"b": {Step: 7, Gradient: 4, Ring: 2, Update: 1},
@@ -45,8 +53,8 @@ func TestTimingSplitsTheRing(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", id, got, want)
 		}
 	}
-	m.recordTiming(g, 1, 2, Timing{Gradient: 9, Ring: 1})
-	m.recordTiming(g, 2, 2, Timing{Gradient: 3, Ring: 7})
+	m.recordTiming(g, 1, 2*apart, Timing{Gradient: 9, Ring: 1})
+	m.recordTiming(g, 2, 2*apart, Timing{Gradient: 3, Ring: 7})
 	if got, want := *m.Status().WaitsFor, (WaitsFor{"b", 2, 2, 5.5}); got != want {
 		t.Errorf("waits for %+v, want %+v", got, want)
 	}

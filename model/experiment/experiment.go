@@ -62,6 +62,9 @@ type Training struct {
 	// kind of device: gradients of fixed groups of shards are summed as integers. It is
 	// slower.
 	Reproducible bool `json:"reproducible,omitempty" yaml:"reproducible"`
+	// SyncEvery, when above 1, is the number of steps that each worker takes on its own part of
+	// the batches before the workers average what they have learned (local SGD, DiLoCo).
+	SyncEvery int `json:"sync_every,omitempty" yaml:"sync_every"`
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
 	// Times is the law of t in the loss; empty means flow.Uniform.
@@ -161,6 +164,9 @@ func (e Experiment) Hash() string {
 	}
 	if t.Wire == ergoflow.WireFloat32 {
 		t.Wire = ""
+	}
+	if t.SyncEvery == 1 {
+		t.SyncEvery = 0
 	}
 	raw, err := json.Marshal(struct {
 		Format    string        `json:"format"`

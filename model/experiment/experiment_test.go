@@ -130,6 +130,8 @@ func TestHash(t *testing.T) {
 		"training.precision=float32":        true,
 		"training.wire=bf16":                false,
 		"training.wire=f32":                 true,
+		"training.sync_every=1":             true,
+		"training.sync_every=16":            false,
 		"training.epochs=2":                 false,
 		"training.steps=10":                 false,
 		"training.steps=64":                 true, // as many as the one epoch has

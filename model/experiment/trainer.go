@@ -13,6 +13,10 @@ func (e Experiment) Trainer() trainer.Config {
 	for i, a := range alternatives {
 		models[i] = a.Velocity()
 	}
+	restart := int64(0)
+	if h := e.LocalSteps(); h > 1 {
+		restart = int64(h) // each round begins with moments of zero
+	}
 	return trainer.Config{
 		Model: models[0], Others: models[1:],
 		Samples:   e.Training.BatchSamples,
@@ -21,6 +25,7 @@ func (e Experiment) Trainer() trainer.Config {
 			WeightDecay: e.Training.WeightDecay,
 			ClipNorm:    e.Training.ClipNorm,
 			Schedule:    optim.OneCycle{Peak: e.Training.LearningRate, Total: int64(e.Steps())},
+			Restart:     restart,
 		},
 	}
 }

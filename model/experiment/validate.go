@@ -39,6 +39,7 @@ func (e Experiment) Validate() error {
 	if err := cmp.Or(
 		e.BatchPlan().Validate(),
 		integer("training.micro_batch", t.MicroBatch, 0, 1<<20), // 0: no bound
+		integer("training.sync_every", t.SyncEvery, 0, maxLocalSteps),
 		precision("training.precision", t.Precision),
 		wire("training.wire", t.Wire),
 		coupling("training.coupling", t.Coupling),
@@ -73,6 +74,9 @@ func (e Experiment) Validate() error {
 	if t.Reproducible && t.Wire != "" && t.Wire != ergoflow.WireFloat32 {
 		return &FieldError{"training.wire", fmt.Sprintf("%q", t.Wire), "f32 where training is reproducible, since integers are sent exactly"}
 	}
+	if err := e.localStepsFit(); err != nil {
+		return err
+	}
 	if err := e.Model.validate(); err != nil {
 		return err
 	}
@@ -102,8 +106,13 @@ func (e Experiment) stateFits() error {
 	}
 	parameters := e.Velocity().Layout().Size()
 	const most = ergoflow.MaxState - headroom
-	// Per parameter two moments, per update its loss and its word in the ledger.
-	if size := 12*float64(parameters) + 16*updates; size > most {
+	// Per parameter two moments and maybe the outer optimizer's velocity, per update its loss and
+	// its word in the ledger.
+	vectors := 3.0
+	if e.LocalSteps() > 1 {
+		vectors++
+	}
+	if size := 4*vectors*float64(parameters) + 16*updates; size > most {
 		return fmt.Errorf("the state of %d parameters after %.0f updates takes %.0f MiB: a checkpoint has room for %d",
 			parameters, updates, size/(1<<20), most>>20)
 	}

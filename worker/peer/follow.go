@@ -149,7 +149,7 @@ func (f *follower) load(encoded []byte, generation ergoflow.Generation) (ours, t
 // applyUpdates applies the updates after the state, until the stream ends.
 func (f *follower) applyUpdates(stream wire.Peer_FollowClient) error {
 	defer time.AfterFunc(idleTime, f.caughtUp).Stop()
-	sum := make([]float32, f.replica.Size()+2)
+	sum := make([]float32, f.replica.SumLength())
 	for {
 		u, behind, err := f.receiveUpdate(stream, sum)
 		if errors.Is(err, io.EOF) {
@@ -161,7 +161,8 @@ func (f *follower) applyUpdates(stream wire.Peer_FollowClient) error {
 		if _, _, err := f.replica.Apply(u); err != nil {
 			return fmt.Errorf("update of step %d: %w", u.Step, err)
 		}
-		f.onMark(ergoflow.Mark{Generation: u.Generation, Step: u.Step + 1})
+		mark, _ := f.replica.Mark()
+		f.onMark(mark)
 		if behind == 0 {
 			f.caughtUp()
 		}

@@ -75,13 +75,19 @@ func encoded(t testing.TB, r *replica.Replica) (string, ergoflow.Generation) {
 // A follower ends with the member's state, ledger and losses included: the updates
 // before it began, those meanwhile, and the last ones.
 func TestFollow(t *testing.T) {
-	leader, follower := replicatest.Open(t), replicatest.Open(t)
+	t.Run("every step", func(t *testing.T) { follows(t, 1) })
+	t.Run("rounds", func(t *testing.T) { follows(t, 4, "training.sync_every=4", "training.steps=256") })
+}
+
+func follows(t *testing.T, apart ergoflow.Step, sets ...string) {
+	t.Helper()
+	leader, follower := replicatest.Open(t, sets...), replicatest.Open(t, sets...)
 	replicatest.Advance(t, leader, 3, 5)
 	replicatest.Advance(t, follower, 2, 7) // in an older generation
 	marks := make(chan ergoflow.Mark, 100)
 	var log bytes.Buffer
 	following := Follow(t.Context(), plain, follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { marks <- m })
-	if want := (ergoflow.Mark{Generation: 3, Step: 5}); <-marks != want {
+	if want := (ergoflow.Mark{Generation: 3, Step: 5 * apart}); <-marks != want {
 		t.Error("the mark of the state is not reported")
 	}
 	for range 24 { // each after the follower has applied the one before

@@ -21,12 +21,15 @@ type Timing struct{ Gradient, Copy, Ring float64 }
 // is valid until the next Compute. It ends with the cause of ctx's end.
 func (r *Replica) Compute(ctx context.Context, ring *allreduce.Ring, b *Batch, watch *Stopwatch) (Update, Timing, error) {
 	compute := r.computeFloat
-	if r.reproducible() {
+	switch {
+	case r.reproducible():
 		compute = r.computeFixed
+	case r.local():
+		compute = r.computeRound
 	}
 	var timing Timing
 	used, err := compute(ctx, ring, b, watch, &timing)
-	return Update{Step: b.Step, Used: used, Sum: r.sum}, timing, err
+	return Update{Step: r.first(b.Step), Used: used, Sum: r.sum}, timing, err
 }
 
 // computeFloat sums in float32, bucket by bucket, into r.sum.

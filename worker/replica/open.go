@@ -141,10 +141,7 @@ func (r *Replica) compile(ctx context.Context, c Config) (err error) {
 	if r.experiment.Training.Precision == layers.BFloat16 && c.Backend.Name != backend.XLACUDA {
 		c.Log.Warn("bfloat16 gains little or no speed on this backend and takes more memory", "backend", c.Backend.Name)
 	}
-	r.sum = make([]float32, r.trainer.Size()+2)
-	if r.reproducible() {
-		r.units = make([]int64, r.unitsLength())
-	}
+	r.allocate()
 	for shards := 1; shards <= r.maxMicroBatch(); shards *= 2 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -154,6 +151,17 @@ func (r *Replica) compile(ctx context.Context, c Config) (err error) {
 		}
 	}
 	return nil
+}
+
+// allocate makes room for the sums over the ranks.
+func (r *Replica) allocate() {
+	r.sum = make([]float32, r.SumLength())
+	if r.reproducible() {
+		r.units = make([]int64, r.unitsLength())
+	}
+	if r.local() {
+		r.round = round{make([]float32, r.Size()+2), make([]int64, r.recordLength())}
+	}
 }
 
 // warmUp takes one step from the fresh state and discards the result. The first
@@ -180,10 +188,11 @@ func (r *Replica) warmUp(ctx context.Context) error {
 	if _, err := r.gradient(ctx, 0, b); err != nil {
 		return err
 	}
-	if err := r.trainer.TakeSum(r.sum); err != nil {
+	sum := r.sum[:r.Size()+2]
+	if err := r.trainer.TakeSum(sum); err != nil {
 		return err
 	}
-	if err := r.trainer.Apply(r.sum, 0); err != nil && !errors.Is(err, trainer.ErrDiverged) { // fresh parameters may diverge
+	if err := r.trainer.Apply(sum, 0); err != nil && !errors.Is(err, trainer.ErrDiverged) { // fresh parameters may diverge
 		return err
 	}
 	return nil

@@ -30,8 +30,10 @@ type Replica struct {
 
 	mu            sync.Mutex // guards the device and all below
 	trainer       *trainer.Trainer
-	sum           []float32 // [P+2], the sum over the ranks of the step in Compute
+	sum           []float32 // the sum over the ranks of the step, or the round, in Compute
 	units         []int64   // the same in fixed point, where training is reproducible
+	round         round     // with local steps, the one under way
+	shared        shared    // with local steps, the training state
 	hasState      bool
 	losses        []float64 // mean loss of every step; their number is the step
 	ledger        ledger.Ledger

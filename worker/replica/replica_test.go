@@ -57,12 +57,18 @@ func dataReplicaOf(t testing.TB, name string, sets ...string) *Replica {
 // trainable is a replica with the fresh state.
 func trainable(t testing.TB) *Replica {
 	t.Helper()
+	return trainableOn(t, goBackend(t), dataReplica(t))
+}
+
+// goBackend compiles at once.
+func goBackend(t testing.TB) *backend.Backend {
+	t.Helper()
 	b, err := backend.Open(backend.Go)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	return trainableOn(t, b, dataReplica(t))
+	return b
 }
 
 // trainableOn gives a replica a trainer with the fresh state.
@@ -73,7 +79,7 @@ func trainableOn(t testing.TB, b *backend.Backend, r *Replica) *Replica {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.trainer.Close)
-	r.sum = make([]float32, r.trainer.Size()+2)
+	r.allocate()
 	if err := r.Load(state.Fresh(r.Layout(), 1), 0); err != nil {
 		t.Fatal(err)
 	}

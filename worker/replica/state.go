@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -51,7 +52,7 @@ func (r *Replica) Fingerprint() (ergoflow.Mark, [sha256.Size]byte, error) {
 		return ergoflow.Mark{}, [sha256.Size]byte{}, ErrNoState
 	}
 	theta := make([]float32, r.trainer.Size())
-	if err := r.trainer.State(theta, nil, nil); err != nil {
+	if err := r.copyVectors(theta, nil, nil); err != nil {
 		return ergoflow.Mark{}, [sha256.Size]byte{}, err
 	}
 	return r.mark(), state.HashParameters(theta), nil
@@ -83,7 +84,8 @@ func (r *Replica) copyState() (*state.State, ergoflow.Generation, error) {
 		Normalisation: r.normalisation,
 		Config:        r.plan.Config,
 	}
-	return st, r.generation, r.trainer.State(st.Parameters, st.M, st.V)
+	st.Outer = slices.Clone(r.shared.velocity)
+	return st, r.generation, r.copyVectors(st.Parameters, st.M, st.V)
 }
 
 // Load replaces the training state by one whose last update the generation made.
@@ -95,11 +97,17 @@ func (r *Replica) Load(st *state.State, generation ergoflow.Generation) error {
 	if !st.Layout.Equal(r.Layout()) {
 		return errors.New("state of another network: its tensors differ")
 	}
+	switch {
+	case !r.local() && st.Outer != nil:
+		return errors.New("state of a run with local steps: this one sums every step")
+	case r.local() && st.Outer == nil && st.Step > 0:
+		return fmt.Errorf("the state at step %d lacks the velocity of the outer optimizer", st.Step)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.endSubscriptions()
 	r.hasState = false
-	if err := r.trainer.SetState(st.Parameters, st.M, st.V); err != nil {
+	if err := r.takeVectors(st); err != nil {
 		return err
 	}
 	r.losses, r.generation = append(r.losses[:0], st.Losses...), generation

@@ -32,14 +32,32 @@ func (r *Replica) Apply(u Update) (loss float64, samples int64, err error) {
 	if err := r.checkNext(u); err != nil {
 		return 0, 0, err
 	}
-	if err := r.trainer.Apply(u.Sum, int64(u.Step)); err != nil {
+	losses, count, err := r.applySum(u)
+	if err != nil {
 		return 0, 0, err
 	}
-	loss, count := trainer.Loss(u.Sum)
-	r.ledger.Append(u.Step, u.Generation, u.Workers, u.Used)
+	for i, used := range r.records(u) {
+		r.ledger.Append(u.Step+ergoflow.Step(i), u.Generation, u.Workers, used)
+	}
 	r.publish(u)
-	r.losses, r.generation = append(r.losses, loss), u.Generation
-	return loss, int64(count), nil
+	r.losses, r.generation = append(r.losses, losses...), u.Generation
+	for _, l := range losses {
+		loss += l / float64(len(losses))
+	}
+	return loss, int64(count) * int64(len(losses)), nil
+}
+
+// applySum changes parameters and moments, and returns the mean loss of every step of the
+// update and the number of samples of each.
+func (r *Replica) applySum(u Update) (losses []float64, samples float64, err error) {
+	if r.local() {
+		return r.applyRound(u)
+	}
+	if err := r.trainer.Apply(u.Sum, int64(u.Step)); err != nil {
+		return nil, 0, err
+	}
+	loss, samples := trainer.Loss(u.Sum)
+	return []float64{loss}, samples, nil
 }
 
 // CheckNext fails unless u, whose sum may be missing, is the next update.
@@ -56,8 +74,8 @@ func (r *Replica) checkNext(u Update) error {
 		return ErrNoState
 	case u.Step != step || step >= r.plan.Steps:
 		return fmt.Errorf("the update after step %d does not fit: the state is at step %d of %d", u.Step, step, r.plan.Steps)
-	case len(u.Used) != 2*r.plan.Shards:
-		return fmt.Errorf("the update's ledger record has %d numbers, not %d", len(u.Used), 2*r.plan.Shards)
+	case len(u.Used) != r.recordLength():
+		return fmt.Errorf("the update's ledger record has %d numbers, not %d", len(u.Used), r.recordLength())
 	case len(u.Workers) < 1 || len(u.Workers) > ergoflow.MaxWorld:
 		return fmt.Errorf("the update comes from %d workers, not from 1 to %d", len(u.Workers), ergoflow.MaxWorld)
 	}

@@ -202,11 +202,12 @@ func (c *inquiry) stopOfTraining(at time.Time) (last, next *event) {
 	widest := time.Duration(-1)
 	for _, m := range c.members {
 		var before *event
+		apart := m.stepsApart()
 		for _, e := range m.events {
 			if e.Kind != flight.Stepped {
 				continue
 			}
-			if p := before; p != nil && e.Step <= p.Step+1 && !e.at.Before(at) && !p.at.After(c.to.Add(together)) && e.at.Sub(p.at) > widest {
+			if p := before; p != nil && e.Step <= p.Step+apart && !e.at.Before(at) && !p.at.After(c.to.Add(together)) && e.at.Sub(p.at) > widest {
 				widest, last, next = e.at.Sub(p.at), p, e
 			}
 			before = e
@@ -218,6 +219,22 @@ func (c *inquiry) stopOfTraining(at time.Time) (last, next *event) {
 		}
 	}
 	return last, next
+}
+
+// stepsApart is how far the step numbers of two consecutive records are apart: one, or with local
+// steps those of a round.
+func (m *member) stepsApart() ergoflow.Step {
+	var apart, before ergoflow.Step
+	for _, e := range m.events {
+		if e.Kind != flight.Stepped {
+			continue
+		}
+		if d := e.Step - before; before > 0 && d > 0 && (apart == 0 || d < apart) {
+			apart = d
+		}
+		before = e.Step
+	}
+	return max(apart, 1)
 }
 
 // lastSeen is the time of the last dump.

@@ -17,11 +17,13 @@ import (
 //	θ ← (1 − ηλ)θ − η · m/(1−β₁ᵏ) / (√(v/(1−β₂ᵏ)) + ε)
 //
 // at the k-th update (k = 1, 2, …), η and β₁ from the schedule. As in PyTorch, the
-// bias correction is the k-th power of the current β₁, although β₁ varies.
+// bias correction is the k-th power of the current β₁, although β₁ varies. Where the moments
+// restart, k begins at 1 again with them.
 type AdamW struct {
 	WeightDecay float64 // λ
 	ClipNorm    float64 // 1.0
 	Schedule    OneCycle
+	Restart     int64 // the caller sets the moments to zero before every step that it divides; 0: never
 }
 
 const (
@@ -54,6 +56,9 @@ const scalars = 5
 func (a AdamW) Scalars(step int64) []float32 {
 	rate, beta1 := a.Schedule.At(step)
 	k := float64(step + 1)
+	if a.Restart > 0 {
+		k = float64(step%a.Restart + 1)
+	}
 	return []float32{
 		float32(1 - rate*a.WeightDecay),
 		float32(rate / (1 - math.Pow(beta1, k))),

@@ -62,7 +62,7 @@ func Unseal(encoded []byte, layout parameters.Layout) ([]byte, error) {
 // names are those of a state's tensors in the order of Encode.
 func names(layout parameters.Layout) []string {
 	var all []string
-	for _, vector := range new(State).vectors() {
+	for _, vector := range new(State).vectors(outer) {
 		for _, t := range layout {
 			all = append(all, vector.prefix+t.Name)
 		}

@@ -5,6 +5,7 @@
 //	parameters/<name>   F32, shape of the parameter
 //	adam.m/<name>       F32, the same shape: first moments
 //	adam.v/<name>       F32, the same shape: second moments
+//	outer/<name>        F32, the same shape, in version 4 alone: velocity of the outer optimizer
 //	losses              F64 [step], mean loss of every step taken
 //	ledger.steps        I64 [n], word of each of the last n steps
 //	ledger.words        I64 [stretches, shards], sums of words
@@ -12,7 +13,7 @@
 //
 // and in __metadata__, all as text
 //
-//	format              "ergoflow-state-3"
+//	format              "ergoflow-state-3", with outer/<name> "ergoflow-state-4"
 //	step                updates applied, decimal
 //	run                 hash of the configuration
 //	normalisation       JSON, as shard.Normalisation; with state[k] the flow's coordinates
@@ -21,7 +22,7 @@
 //	ledger              JSON, the stretches of data/sets/ledger
 //	content_sha256      of exports alone: see Seal
 //
-// Version 2 had no ledger; it is still read.
+// Version 2 had no ledger; it is still read. Version 4 is of runs with local steps.
 //
 // Python reads the parameters with safetensors.numpy.load_file.
 package state
@@ -46,6 +47,7 @@ import (
 
 const (
 	format     = "ergoflow-state-3"
+	outer      = "ergoflow-state-4"
 	unledgered = "ergoflow-state-2"
 )
 
@@ -59,6 +61,7 @@ type State struct {
 	Layout        parameters.Layout
 	Parameters    []float32
 	M, V          []float32 // moments of Adam
+	Outer         []float32 // velocity of the outer optimizer (optim.Outer); nil: zero, or there is none
 	Losses        []float64 // one for each step
 	Ledger        ledger.Ledger
 	Normalisation shard.Normalisation
@@ -85,8 +88,8 @@ func (s *State) Validate() error {
 	for _, vector := range []struct {
 		name   string
 		values []float32
-	}{{"parameters", s.Parameters}, {"adam.m", s.M}, {"adam.v", s.V}} {
-		if len(vector.values) != size {
+	}{{"parameters", s.Parameters}, {"adam.m", s.M}, {"adam.v", s.V}, {"outer", s.Outer}} {
+		if len(vector.values) != size && (vector.name != "outer" || s.Outer != nil) {
 			return fmt.Errorf("%s has %d elements instead of %d", vector.name, len(vector.values), size)
 		}
 		for i, x := range vector.values {
@@ -127,9 +130,21 @@ func writeFloats(h hash.Hash, values []float32) {
 	}
 }
 
-// vectors of the state by the prefix of their tensors.
-func (s *State) vectors() []vector {
-	return []vector{{"parameters/", &s.Parameters}, {"adam.m/", &s.M}, {"adam.v/", &s.V}}
+// vectors of a state of that format by the prefix of their tensors.
+func (s *State) vectors(of string) []vector {
+	all := []vector{{"parameters/", &s.Parameters}, {"adam.m/", &s.M}, {"adam.v/", &s.V}, {"outer/", &s.Outer}}
+	if of != outer {
+		return all[:3]
+	}
+	return all
+}
+
+// format is that of the state's encoding.
+func (s *State) format() string {
+	if s.Outer != nil {
+		return outer
+	}
+	return format
 }
 
 type vector struct {
@@ -152,7 +167,7 @@ func (s *State) Encode() ([]byte, error) {
 	}
 	offsets := s.Layout.Offsets()
 	var tensors []safetensors.Tensor
-	for _, vector := range s.vectors() {
+	for _, vector := range s.vectors(s.format()) {
 		for i, t := range s.Layout {
 			part := (*vector.values)[offsets[i]:offsets[i+1]]
 			tensors = append(tensors, safetensors.Float32(vector.prefix+t.Name, t.Shape, part))
@@ -161,7 +176,7 @@ func (s *State) Encode() ([]byte, error) {
 	tensors = append(tensors, safetensors.Float64("losses", []int{len(s.Losses)}, s.Losses))
 	tensors = append(tensors, account...)
 	encoded, err := safetensors.Encode(tensors, map[string]string{
-		"format":        format,
+		"format":        s.format(),
 		"step":          strconv.FormatInt(int64(s.Step), 10),
 		"run":           s.Run,
 		"normalisation": string(normalisation),
@@ -193,13 +208,9 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 		return nil, err
 	}
 	metadata := file.Metadata()
-	wanted := 3*len(layout) + 1
-	switch metadata["format"] {
-	case format:
-		wanted += len(ledgerTensors)
-	case unledgered:
-	default:
-		return nil, fmt.Errorf("format is %q, this program reads %q and %q", metadata["format"], format, unledgered)
+	of := metadata["format"]
+	if !slices.Contains([]string{unledgered, format, outer}, of) {
+		return nil, fmt.Errorf("format is %q, this program reads %q, %q and %q", of, unledgered, format, outer)
 	}
 	step, err := strconv.ParseInt(metadata["step"], 10, 64)
 	if err != nil {
@@ -212,10 +223,15 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 	if err := json.Unmarshal([]byte(metadata["normalisation"]), &s.Normalisation); err != nil {
 		return nil, fmt.Errorf("normalisation: %w", err)
 	}
+	vectors := s.vectors(of)
+	wanted := len(vectors)*len(layout) + 1
+	if of != unledgered {
+		wanted += len(ledgerTensors)
+	}
 	if got := len(file.Tensors()); got != wanted {
 		return nil, fmt.Errorf("%d tensors instead of %d", got, wanted)
 	}
-	for _, vector := range s.vectors() {
+	for _, vector := range vectors {
 		if *vector.values, err = gather(file, vector.prefix, layout); err != nil {
 			return nil, err
 		}
@@ -229,7 +245,7 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 		return nil, err
 	}
 	s.Losses = append([]float64(nil), values...)
-	if metadata["format"] == format {
+	if of != unledgered {
 		if s.Ledger, err = decodeLedger(file, metadata["ledger"]); err != nil {
 			return nil, err
 		}

@@ -54,8 +54,19 @@ func encode(t testing.TB, s *state.State) []byte {
 }
 
 func TestRoundTrip(t *testing.T) {
-	want := example()
+	rounds := example()
+	rounds.Outer = []float32{1, -2, 3, -4, 5, -6, 7, -8}
+	for format, want := range map[string]*state.State{"ergoflow-state-3": example(), "ergoflow-state-4": rounds} {
+		t.Run(format, func(t *testing.T) { roundTrip(t, want, format) })
+	}
+}
+
+func roundTrip(t *testing.T, want *state.State, format string) {
+	t.Helper()
 	encoded := encode(t, want)
+	if !bytes.Contains(encoded, []byte(`"format":"`+format+`"`)) {
+		t.Errorf("the format is not %s", format)
+	}
 	got, err := state.Decode(encoded, layout)
 	if err != nil {
 		t.Fatal(err)

@@ -17,13 +17,13 @@ import (
 )
 
 // Open opens a replica of a small experiment on the pure Go backend, with the fresh
-// state.
-func Open(t testing.TB) *replica.Replica {
+// state. sets are settings of the experiment.
+func Open(t testing.TB, sets ...string) *replica.Replica {
 	t.Helper()
-	e, err := experiment.Load("vn1d", "smoke", "", []string{
+	e, err := experiment.Load("vn1d", "smoke", "", append([]string{
 		"data.training.burn_in=10", "data.reference.burn_in=10", "data.samples=16", "training.batch_samples=4",
 		"model.deeponet.trunk_width=8", "model.deeponet.hidden=8",
-	})
+	}, sets...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +60,18 @@ func Advance(t testing.TB, r *replica.Replica, generation ergoflow.Generation, u
 	t.Helper()
 	for range updates {
 		source := random.New(uint64(r.Step()), "test")
-		sum := make([]float32, r.Size()+2)
+		sum := make([]float32, r.SumLength())
 		for i := range sum {
 			sum[i] = float32(source.NormFloat64())
 		}
 		sum[len(sum)-2], sum[len(sum)-1] = 3, 8
-		used := ledger.NewRecord(r.Plan().Shards)
-		for k := range r.Plan().Shards {
-			used.Add(k%2, []ledger.Use{{Shard: k, Word: source.Uint64()}})
+		var used []int64
+		for range r.LocalSteps() {
+			record := ledger.NewRecord(r.Plan().Shards)
+			for k := range r.Plan().Shards {
+				record.Add(k%2, []ledger.Use{{Shard: k, Word: source.Uint64()}})
+			}
+			used = append(used, record...)
 		}
 		if _, _, err := r.Apply(replica.Update{
 			Step: r.Step(), Generation: generation, Workers: []ergoflow.WorkerID{"a", "b"}, Used: used, Sum: sum,
