@@ -32,25 +32,27 @@ func (o *others) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen, silent := []*wire.Coordinator{own}, 0
-	ctx, cancel := context.WithTimeout(ctx, meetInterval)
-	defer cancel()
+	var addresses []string
 	for _, m := range members {
-		who, err := k.node.Introduction(ctx, m.Address)
-		switch silent := err != nil; {
-		case silent && !o.silent[m.Address]:
-			k.Log.Warn("a coordinator does not answer", "address", m.Address, "error", err)
-		case !silent && o.silent[m.Address]:
-			k.Log.Info("a coordinator answers again", "address", m.Address)
+		addresses = append(addresses, m.Address)
+	}
+	seen, silent := []*wire.Coordinator{own}, 0
+	for i, answer := range k.node.Introductions(ctx, addresses...) {
+		at, isSilent := addresses[i], answer.Err != nil
+		switch {
+		case isSilent && !o.silent[at]:
+			k.Log.Warn("a coordinator does not answer", "address", at, "error", answer.Err)
+		case !isSilent && o.silent[at]:
+			k.Log.Info("a coordinator answers again", "address", at)
 		}
-		o.silent[m.Address] = err != nil
-		if err != nil {
+		o.silent[at] = isSilent
+		if isSilent {
 			silent++
 			continue
 		}
-		seen = append(seen, who)
-		if m.Address == own.GetLeader() && k.term.Load() == nil {
-			if err := k.follow(who); err != nil {
+		seen = append(seen, answer.Coordinator)
+		if at == own.GetLeader() && k.term.Load() == nil {
+			if err := k.follow(answer.Coordinator); err != nil {
 				return err
 			}
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -91,8 +89,7 @@ type Coordinators struct {
 	Members []Coordinator `json:"members"`
 }
 
-// Coordinator is one of several. In a brief list, Applied, Version and Answers are those of the one
-// that answers alone.
+// Coordinator is one of several. A brief list does not say what each answers.
 type Coordinator struct {
 	ID      string `json:"id"`
 	Address string `json:"address"`
@@ -102,9 +99,6 @@ type Coordinator struct {
 	Version string `json:"version"`
 	Error   string `json:"error,omitempty"` // why it does not answer
 }
-
-// listTimeout bounds the wait for the other coordinators' answers.
-const listTimeout = time.Second
 
 // List implements wire.CoordinatorsServer.
 func (m *members) List(ctx context.Context, r *wire.ListCoordinatorsRequest) (*wire.ListCoordinatorsReply, error) {
@@ -118,28 +112,22 @@ func (m *members) List(ctx context.Context, r *wire.ListCoordinatorsRequest) (*w
 		return nil, err
 	}
 	doc := Coordinators{Leader: own.GetLeader(), Term: own.GetTerm(), Applied: own.GetApplied(), Members: make([]Coordinator, len(own.GetMembers()))}
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	var group sync.WaitGroup
+	var addresses []string
 	for i, member := range own.GetMembers() {
-		group.Go(func() {
-			c := &doc.Members[i]
-			*c = Coordinator{ID: member.GetId(), Address: member.GetAddress(), Leads: member.GetAddress() == own.GetLeader()}
-			answer, err := own, error(nil)
-			if member.GetId() != own.GetId() {
-				if r.GetBrief() {
-					return
-				}
-				answer, err = k.node.Introduction(ctx, member.GetAddress())
-			}
-			if err != nil {
-				c.Error = status.Convert(err).Message()
-				return
-			}
-			c.Answers, c.Applied, c.Version = true, answer.GetApplied(), answer.GetVersion()
-		})
+		doc.Members[i] = Coordinator{ID: member.GetId(), Address: member.GetAddress(), Leads: member.GetAddress() == own.GetLeader()}
+		addresses = append(addresses, member.GetAddress())
 	}
-	group.Wait()
+	if r.GetBrief() {
+		return encodeCoordinators(doc)
+	}
+	for i, answer := range k.node.Introductions(ctx, addresses...) { // its own, too: others may not reach it
+		m := &doc.Members[i]
+		if answer.Err != nil {
+			m.Error = status.Convert(answer.Err).Message()
+			continue
+		}
+		m.Answers, m.Applied, m.Version = true, answer.Coordinator.GetApplied(), answer.Coordinator.GetVersion()
+	}
 	return encodeCoordinators(doc)
 }
 

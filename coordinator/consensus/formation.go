@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -25,7 +24,6 @@ var (
 
 const (
 	askInterval = 250 * time.Millisecond // between two rounds of questions
-	askTimeout  = time.Second
 	sayInterval = 10 * time.Second // between two lines about what the member waits for
 )
 
@@ -161,36 +159,13 @@ func ownAddress(id string, answers map[string]*wire.Coordinator) string {
 
 // ask asks addresses who they are. Those that do not answer are left out.
 func (n *Node) ask(ctx context.Context, addresses []string) map[string]*wire.Coordinator {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
 	answers := make(map[string]*wire.Coordinator)
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	for _, a := range addresses {
-		group.Go(func() {
-			if c, err := n.Introduction(ctx, a); err == nil {
-				mu.Lock()
-				defer mu.Unlock()
-				answers[a] = c
-			}
-		})
+	for i, answer := range n.Introductions(ctx, addresses...) {
+		if answer.Err == nil {
+			answers[addresses[i]] = answer.Coordinator
+		}
 	}
-	group.Wait()
 	return answers
-}
-
-// Introduction asks one address who it is.
-func (n *Node) Introduction(ctx context.Context, address string) (*wire.Coordinator, error) {
-	conn, err := n.config.Dial(address)
-	if err != nil {
-		return nil, fmt.Errorf("coordinator %s: %w", address, err)
-	}
-	defer conn.Close()
-	c, err := wire.NewCoordinatorsClient(conn).Introduce(ctx, &wire.CoordinatorRequest{})
-	if err != nil {
-		return nil, fmt.Errorf("coordinator %s: %w", address, err)
-	}
-	return c, nil
 }
 
 // know notes the address by which the others know the member.

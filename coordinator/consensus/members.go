@@ -76,12 +76,11 @@ func (n *Node) Add(ctx context.Context, address string) error {
 	if r == nil || r.State() != raft.Leader {
 		return ErrNotLeader
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	who, err := n.Introduction(ctx, address)
-	if err != nil {
-		return err
+	answer := n.Introductions(ctx, address)[0]
+	if answer.Err != nil {
+		return answer.Err
 	}
+	who := answer.Coordinator
 	members, err := n.Members()
 	if err != nil {
 		return err
