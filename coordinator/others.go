@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator/consensus"
@@ -17,6 +18,7 @@ const meetInterval = time.Second
 type others struct {
 	coordinator *coordinator
 	silent      map[string]bool // addresses that do not answer, as the log says
+	invite      []string        // addresses that are to be added once the ledger is handed in
 }
 
 // meet asks the others who they are. It says in the log who does not answer. A follower takes over
@@ -58,7 +60,26 @@ func (o *others) meet(ctx context.Context) error {
 		}
 	}
 	k.silent.Store(int32(silent))
-	return k.noteStarts(seen)
+	return errors.Join(o.inviteOthers(ctx, own.GetAddress()), k.noteStarts(seen))
+}
+
+// inviteOthers adds those with which the cluster was to begin, each once, where this coordinator
+// began it alone because of its ledger.
+func (o *others) inviteOthers(ctx context.Context, own string) error {
+	k := o.coordinator
+	if !k.handedIn.Load() || k.term.Load() == nil {
+		return nil
+	}
+	var failed error
+	o.invite = slices.DeleteFunc(o.invite, func(address string) bool {
+		if address == own {
+			return true
+		}
+		err := k.node.Add(ctx, address)
+		failed = errors.Join(failed, err)
+		return err == nil
+	})
+	return failed
 }
 
 // follow gossips as the coordinator that leads does, and with it.

@@ -49,6 +49,7 @@ type coordinator struct {
 	joining  *office[*joining]
 	page     atomic.Pointer[shownPage]
 	silent   atomic.Int32 // other coordinators that do not answer
+	handedIn atomic.Bool  // its ledger, by this process, to a cluster in which it is alone yet
 	ready    sync.Once
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -116,7 +117,7 @@ func (k *coordinator) takePart(ctx context.Context) error {
 	group, failed := errgroup.WithContext(context.Background())
 	group.Go(func() error { return k.node.Run(taking) })
 	group.Go(func() error {
-		others := &others{coordinator: k, silent: make(map[string]bool)}
+		others := &others{coordinator: k, silent: make(map[string]bool), invite: slices.Clone(k.Peers)}
 		upkeep.Every(taking, meetInterval, others.meet, upkeep.Log(k.Log, "meeting other coordinators in the gossip"))
 		return nil
 	})
@@ -175,6 +176,7 @@ func (k *coordinator) handIn(term *consensus.Term) error {
 	if err := k.propose(entries); err != nil {
 		return fmt.Errorf("hand in the ledger: %w", err)
 	}
+	k.handedIn.Store(true)
 	return nil
 }
 

@@ -183,9 +183,19 @@ func TestOneBecomesSeveral(t *testing.T) {
 	for i, dir := range dirs {
 		list = append(list, startMember(t, dir, store, peers[i], peers))
 	}
-	if c := leading(t, list...).status(); len(c.Runs) != 1 || c.Run != plan.Run {
+	lead := leading(t, list...)
+	if c := lead.status(); len(c.Runs) != 1 || c.Run != plan.Run {
 		t.Errorf("it conducts %+v", c.Runs)
 	}
+	until(t, "all are members, with its ledger", func() bool {
+		c := lead.coordinators()
+		for _, m := range c.Members {
+			if m.Applied != c.Applied {
+				return false
+			}
+		}
+		return len(c.Members) == 3
+	})
 }
 
 // Without a majority no coordinator accepts anything, nor keeps workers.
@@ -400,7 +410,8 @@ func TestSecuredCoordinators(t *testing.T) {
 		}
 		return true
 	})
-	for _, s := range list {
+	left := 0
+	for i, s := range list {
 		if st, err := clients[0].Status(t.Context(), &wire.StatusRequest{}); err != nil {
 			t.Fatal(err)
 		} else if strings.Contains(string(st.GetJson()), s.Gossip) { // it leads
@@ -410,10 +421,11 @@ func TestSecuredCoordinators(t *testing.T) {
 			if err := <-s.ended; err != nil {
 				t.Error(err)
 			}
+			left = (i + 1) % len(list)
 			break
 		}
 	}
-	if now := tokens(1); now != had {
+	if now := tokens(left); now != had {
 		t.Errorf("tokens %s, then %s", had, now)
 	}
 }

@@ -24,7 +24,7 @@ var (
 
 const (
 	askInterval = 250 * time.Millisecond // between two rounds of questions
-	sayInterval = 10 * time.Second // between two lines about what the member waits for
+	sayInterval = 10 * time.Second       // between two lines about what the member waits for
 )
 
 // join waits until the member may take part. The configuration is that of a cluster which
@@ -60,7 +60,8 @@ func (n *Node) join(ctx context.Context) (*raft.Configuration, error) {
 }
 
 // judge decides what a member without a log does, from the answers of the addresses that it was
-// given: it begins the cluster, waits, or (with neither) takes part in one that has begun.
+// given: it begins the cluster, waits, or (with neither) takes part in one that has begun. One with
+// a ledger begins alone, and adds the others when that is the cluster's.
 func judge(id string, peers []string, answers map[string]*wire.Coordinator) (begin *raft.Configuration, wait string, err error) {
 	own := ownAddress(id, answers)
 	for _, other := range answers {
@@ -99,6 +100,11 @@ func judge(id string, peers []string, answers map[string]*wire.Coordinator) (beg
 	}
 	begin = &raft.Configuration{}
 	for _, p := range peers {
+		// A ledger is handed in before others may lead: otherwise one of them could do so with an
+		// empty one.
+		if p != own && answers[own].GetHasLedger() {
+			continue
+		}
 		begin.Servers = append(begin.Servers, raft.Server{ID: raft.ServerID(answers[p].GetId()), Address: raft.ServerAddress(p)})
 	}
 	return begin, "", nil
