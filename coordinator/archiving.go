@@ -55,7 +55,7 @@ type Archive struct {
 const (
 	firstCopyPause = time.Second
 	maxCopyPause   = 5 * time.Minute
-	// copyParting is how long a coordinator that ends goes on with copies.
+	// copyParting is how long a coordinator that ends goes on with copies, if it is the only one.
 	copyParting = 10 * time.Second
 )
 
@@ -127,8 +127,8 @@ func (a *archiving) next(ctx context.Context, sweep <-chan time.Time) (run strin
 	}
 }
 
-// keep copies until ctx ends, and what waits then for copyParting at most.
-func (a *archiving) keep(ctx context.Context) {
+// keep copies until ctx ends, and what waits then for the time of parting at most.
+func (a *archiving) keep(ctx context.Context, parting time.Duration) {
 	if a == nil {
 		return
 	}
@@ -136,7 +136,7 @@ func (a *archiving) keep(ctx context.Context) {
 	defer stop()
 	defer context.AfterFunc(ctx, func() {
 		select {
-		case <-time.After(copyParting):
+		case <-time.After(parting):
 			stop()
 		case <-working.Done():
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"google.golang.org/grpc"
@@ -31,7 +32,7 @@ type copies struct {
 	node  *consensus.Node
 	saved *checkpoint.Store
 	dial  func(address string) (*grpc.ClientConn, error)
-	log   func(what string, err error)
+	log   *slog.Logger
 }
 
 // majority is how many of n others must have something so that, with this one, most have it.
@@ -122,7 +123,7 @@ func (c *copies) gather(ctx context.Context, begin func(func(context.Context))) 
 		}
 		return false, c.spreadOwn(ctx, have, majority(len(others)), begin)
 	}, func(err error) {
-		c.log("waiting for a majority of coordinators to say which checkpoints they have", err)
+		c.log.Warn("waiting for a majority of coordinators to say which checkpoints they have", "error", err)
 	})
 }
 

@@ -87,22 +87,15 @@ func (l *ledger) load(key []byte, v any) error {
 }
 
 // store writes a key; when it returns the value is durable.
-func (l *ledger) store(key []byte, v any) error {
-	c, err := set(bucketCoordinator, key, v)
-	if err == nil {
-		err = l.change([]change{c})
-	}
-	if err != nil {
-		return fmt.Errorf("ledger %s: write %s: %w", l.db.Path(), key, err)
-	}
-	return nil
-}
+func (l *ledger) store(key []byte, v any) error { return l.put(key, v, l.change) }
 
 // storeHere writes a key that is this process's own.
-func (l *ledger) storeHere(key []byte, v any) error {
+func (l *ledger) storeHere(key []byte, v any) error { return l.put(key, v, l.write) }
+
+func (l *ledger) put(key []byte, v any, by func([]change) error) error {
 	c, err := set(bucketCoordinator, key, v)
 	if err == nil {
-		err = l.write(c)
+		err = by([]change{c})
 	}
 	if err != nil {
 		return fmt.Errorf("ledger %s: write %s: %w", l.db.Path(), key, err)

@@ -31,11 +31,11 @@ func (l *ledger) change(list []change) error {
 	if l.propose != nil {
 		return l.propose(list)
 	}
-	return l.write(list...)
+	return l.write(list)
 }
 
 // write makes changes in this coordinator's file.
-func (l *ledger) write(list ...change) error {
+func (l *ledger) write(list []change) error {
 	return boltfile.Guard(func() error {
 		return l.db.Update(func(tx *bbolt.Tx) error { return apply(tx, list) })
 	})
@@ -121,7 +121,7 @@ func (l *ledger) Apply(index uint64, entry []byte) error {
 			return fmt.Errorf("read an entry of the ledger: %w", err)
 		}
 	}
-	return l.write(append(list, appliedAt(index))...)
+	return l.write(append(list, appliedAt(index)))
 }
 
 func appliedAt(index uint64) change {

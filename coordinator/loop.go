@@ -110,8 +110,12 @@ func (l *loop) run(ctx context.Context) error {
 	defer close(l.ended) // before the wait: a helper may be waiting for the loop
 	defer stop()
 	defer func() {
+		why := "the coordinator ends"
+		if l.term != nil {
+			why = "the coordinator does not lead any more"
+		}
 		for _, s := range l.sessions {
-			s.close("the coordinator ends")
+			s.close(why)
 		}
 	}()
 	ticker := time.NewTicker(tickInterval)

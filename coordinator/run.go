@@ -49,6 +49,7 @@ type coordinator struct {
 	joining  *office[*joining]
 	page     atomic.Pointer[shownPage]
 	silent   atomic.Int32 // other coordinators that do not answer
+	leaving  atomic.Bool  // it has ceased to conduct, and what it conducted with ends
 	handedIn atomic.Bool  // its ledger, by this process, to a cluster in which it is alone yet
 	ready    sync.Once
 }
@@ -191,12 +192,16 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 	if err != nil {
 		return err
 	}
+	parting := copyParting
+	if term != nil {
+		parting = 0 // the next leader copies what is missing
+	}
 	looping, endLoop := context.WithCancel(context.Background())
 	defer endLoop()
 	group, failed := errgroup.WithContext(context.Background())
 	group.Go(func() error { return l.run(looping) })
 	group.Go(func() error { l.sweepStore(looping); return nil })
-	group.Go(func() error { l.archiving.keep(looping); return nil })
+	group.Go(func() error { l.archiving.keep(looping, parting); return nil })
 	group.Go(func() error { shown.Run(looping); return nil })
 	k.page.Store(&shownPage{mux, looping})
 	defer k.page.Store(nil)
@@ -206,7 +211,6 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 	}
 	if term != nil {
 		group.Go(func() error { return l.keepTerm(looping) })
-		l.copies = &copies{node: k.node, saved: k.state.checkpoints, dial: k.dialMember, log: func(what string, err error) { l.log.Warn(what, "error", err) }}
 	}
 	group.Go(func() error { l.gather(looping); return nil })
 	defer k.control.open(&service{loop: l, planOf: k.PlanOf, planOfStart: k.PlanOfStart, security: k.security, join: addresses.Join})()
@@ -220,8 +224,10 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 			}
 		case <-failed.Done():
 		}
+		k.leaving.Store(true)
 		return nil
 	})
+	defer k.leaving.Store(false)
 	return group.Wait()
 }
 
@@ -273,6 +279,9 @@ func (k *coordinator) newLoop(decided decided, services *services, term *consens
 		launch = retrainer(k.Dir, k.Store)
 	}
 	l.processes = newProcesses(l, filepath.Join(k.Dir, "logs"), launch)
+	if term != nil {
+		l.copies = &copies{node: k.node, saved: l.saved, dial: k.dialMember, log: l.log}
+	}
 	return l
 }
 

@@ -122,6 +122,10 @@ func (k *coordinator) takePart(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
+		upkeep.Every(taking, yieldInterval, k.yield, upkeep.Log(k.Log, "handing the leadership over"))
+		return nil
+	})
+	group.Go(func() error {
 		defer end()
 		leading, stop := context.WithCancel(ctx)
 		defer stop()
@@ -129,6 +133,18 @@ func (k *coordinator) takePart(ctx context.Context) error {
 		return k.takeTurns(leading)
 	})
 	return group.Wait()
+}
+
+// yieldInterval is between two looks whether another should lead.
+const yieldInterval = 100 * time.Millisecond
+
+// yield has another coordinator lead while this one cannot: what it conducted with takes its time to
+// end, such as the process of a retraining. It may have been elected again meanwhile.
+func (k *coordinator) yield(context.Context) error {
+	if k.leaving.Load() {
+		k.node.HandOver()
+	}
+	return nil
 }
 
 // takeTurns leads whenever this coordinator is elected, until ctx ends.

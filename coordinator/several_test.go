@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -435,5 +438,46 @@ func TestCoordinatorsWithoutOneAuthority(t *testing.T) {
 	err := Run(t.Context(), Config{Dir: t.TempDir(), Store: t.TempDir(), Listen: "0.0.0.0:0", Peers: []string{"192.0.2.1:1", "192.0.2.2:1"}, Log: slog.New(slog.DiscardHandler)})
 	if !errors.Is(err, ErrOneAuthority) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A coordinator whose retraining takes its time to end has another one lead meanwhile.
+func TestSlowEndOfATerm(t *testing.T) {
+	t.Parallel()
+	marks := t.TempDir()
+	script := fmt.Sprintf(`trap '' TERM; echo $$ >%[1]s/pid; touch %[1]s/begun; until [ -e %[1]s/release ]; do sleep 0.1; done`, marks)
+	peers := []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	store := t.TempDir()
+	var list, others []*server
+	for _, address := range peers {
+		list = append(list, startMemberWith(t, t.TempDir(), store, address, peers, shell(script)))
+	}
+	release := func() {
+		if err := os.WriteFile(filepath.Join(marks, "release"), nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	defer release()
+	first := leading(t, list...)
+	first.schedule("/etc/retrain.yaml")
+	first.runNow()
+	awaitFile(t, filepath.Join(marks, "begun"))
+	first.stop()
+	for _, s := range list {
+		if s != first {
+			others = append(others, s)
+		}
+	}
+	leading(t, others...)
+	text, err := os.ReadFile(filepath.Join(marks, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("another leads only after the first one's retraining has ended: %v", err)
 	}
 }

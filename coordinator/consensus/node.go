@@ -165,19 +165,29 @@ func (n *Node) raftConfig() *raft.Config {
 	return c
 }
 
-// handover bounds the attempt to have another member lead before this one ends.
+// handover bounds the attempt to have another member lead.
 const handover = time.Second
+
+// HandOver has another member lead, if this one does, and waits for that a second at most. Where it
+// fails, this member leads on.
+func (n *Node) HandOver() {
+	if !n.Leads() {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = n.raft.LeadershipTransfer().Error() // Leads says whether it failed
+	}()
+	select { // the transfer may never end (hashicorp/raft issue 696)
+	case <-done:
+	case <-time.After(handover):
+	}
+}
 
 // stop hands leadership over if it can, and ends raft.
 func (n *Node) stop() {
-	if n.raft.State() == raft.Leader {
-		done := make(chan struct{})
-		go func() { defer close(done); _ = n.raft.LeadershipTransfer().Error() }() // without it the others elect one after a while
-		select {                                                                   // the transfer may never end (hashicorp/raft issue 696)
-		case <-done:
-		case <-time.After(handover):
-		}
-	}
+	n.HandOver()
 	if err := n.raft.Shutdown().Error(); err != nil {
 		n.config.Log.Warn("the consensus did not end in order", "error", err)
 	}
