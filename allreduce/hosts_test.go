@@ -104,23 +104,7 @@ func TestErrorFeedbackInLargeWorlds(t *testing.T) {
 		const steps = 100
 		rings := mustJoin(t, hostsClusterOn(NewInProcess(), hosts...), 1, Options{Wire: Int8})
 		in := inputs(len(rings), 2*exchangeBytes/4, 3)
-		total := make([]float64, len(in[0]))
-		largest := 0.0
-		for step := range ergoflow.Step(steps) {
-			got := clone(in)
-			if err := errors.Join(each(len(rings), func(r int) error { return rings[r].AllReduce(step, got[r]) })...); err != nil {
-				t.Fatal(err)
-			}
-			for r := range got {
-				if err := sameBits(got[r], got[0]); err != nil {
-					t.Fatalf("step %d rank %d: %v", step, r, err)
-				}
-			}
-			for i, x := range got[0] {
-				total[i] += float64(x)
-				largest = max(largest, float64(x))
-			}
-		}
+		total, largest := sumSteps(t, rings, in, steps)
 		for i := range total {
 			var want float64
 			for r := range in {

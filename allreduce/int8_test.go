@@ -71,21 +71,7 @@ func TestErrorFeedbackLosesNothing(t *testing.T) {
 						}
 					}
 				}
-				total := make([]float64, n)
-				for step := range ergoflow.Step(steps) {
-					got := clone(in)
-					if err := errors.Join(each(world, func(r int) error { return rings[r].AllReduce(step, got[r]) })...); err != nil {
-						t.Fatal(err)
-					}
-					for r := range got {
-						if err := sameBits(got[r], got[0]); err != nil {
-							t.Fatalf("step %d rank %d: %v", step, r, err)
-						}
-					}
-					for i, x := range got[0] {
-						total[i] += float64(x)
-					}
-				}
+				total, _ := sumSteps(t, rings, in, steps)
 				for i := range total {
 					var want float64
 					for r := range in {
@@ -101,4 +87,27 @@ func TestErrorFeedbackLosesNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// sumSteps sums the same vectors in many steps. It returns the total of the sums, and the largest
+// number in one. All ranks must have equal bits.
+func sumSteps(t *testing.T, rings []*Ring, in [][]float32, steps ergoflow.Step) (total []float64, largest float64) {
+	t.Helper()
+	total = make([]float64, len(in[0]))
+	for step := range steps {
+		got := clone(in)
+		if err := errors.Join(each(len(rings), func(r int) error { return rings[r].AllReduce(step, got[r]) })...); err != nil {
+			t.Fatal(err)
+		}
+		for r := range got {
+			if err := sameBits(got[r], got[0]); err != nil {
+				t.Fatalf("step %d rank %d: %v", step, r, err)
+			}
+		}
+		for i, x := range got[0] {
+			total[i] += float64(x)
+			largest = max(largest, float64(x))
+		}
+	}
+	return total, largest
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/data/store/s3test"
+	"github.com/ergoflow/ergoflow/data/store/storetest"
 )
 
 // lab is a bucket with the shards of the plan's run.
@@ -50,14 +50,7 @@ func newLab(t *testing.T) *lab {
 		return true
 	})
 	b.location = s3test.Location(server.URL, "/odd é %25prefix")
-	l, err := store.Parse(b.location)
-	if err == nil {
-		b.store, err = store.Open(t.Context(), l, store.Options{})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.store.Close() })
+	b.store = storetest.Open(t, b.location, store.Options{})
 	from := shard.NewDir(t.TempDir())
 	for k := range int(plan.Shards) + 1 {
 		if err := makeShard(from, k); err != nil {
@@ -189,10 +182,10 @@ func (b *lab) lie(e archive.Entry) {
 	}
 }
 
-// stepsIn are the steps of the checkpoints in a coordinator's directory, in the order of saving.
-func stepsIn(t *testing.T, dir string) (steps []ergoflow.Step) {
+// eachIn calls f for each checkpoint in a coordinator's directory, in the order of saving.
+func eachIn(t *testing.T, dir string, f func(*checkpoint.Store, checkpoint.Info) error) {
 	t.Helper()
-	in, err := checkpoint.Open(filepath.Join(dir, "checkpoints.db"), true)
+	in, err := checkpoint.Open(CheckpointPath(dir), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,31 +195,31 @@ func stepsIn(t *testing.T, dir string) (steps []ergoflow.Step) {
 		t.Fatal(err)
 	}
 	for _, info := range all {
-		steps = append(steps, info.Step)
+		if err := f(in, info); err != nil {
+			t.Fatal(err)
+		}
 	}
+}
+
+// stepsIn are the steps of the checkpoints in a coordinator's directory.
+func stepsIn(t *testing.T, dir string) (steps []ergoflow.Step) {
+	t.Helper()
+	eachIn(t, dir, func(_ *checkpoint.Store, info checkpoint.Info) error {
+		steps = append(steps, info.Step)
+		return nil
+	})
 	return steps
 }
 
 // forgetFrom deletes checkpoints at a step and later ones in a coordinator's directory.
 func forgetFrom(t *testing.T, dir string, step ergoflow.Step) {
 	t.Helper()
-	in, err := checkpoint.Open(filepath.Join(dir, "checkpoints.db"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	all, err := in.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range all {
+	eachIn(t, dir, func(in *checkpoint.Store, info checkpoint.Info) error {
 		if info.Step < step {
-			continue
+			return nil
 		}
-		if err := in.Delete(info.ID); err != nil {
-			t.Fatal(err)
-		}
-	}
+		return in.Delete(info.ID)
+	})
 }
 
 // A bucket that takes no checkpoints does not hold up the training. The status says why, and when

@@ -66,6 +66,14 @@ func startMemberWith(t *testing.T, dir, store, address string, peers []string, c
 	return s
 }
 
+// train has a worker train the plan, whose shards are there.
+func (s *server) train() *fake {
+	s.t.Helper()
+	makeShards(s.t, filepath.Dir(s.store), 0, 1, 2, 3, 4)
+	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	return connect(s.t, s, "a", -1)
+}
+
 // coordinators is what a coordinator says of all.
 func (s *server) coordinators() (c Coordinators) {
 	s.t.Helper()
@@ -107,11 +115,7 @@ func TestAnotherCoordinatorLeads(t *testing.T) {
 	t.Parallel()
 	list := several(t, 3)
 	first := leading(t, list...)
-	for k := range 5 {
-		makeShards(t, filepath.Dir(first.store), k)
-	}
-	first.submit(plan, wire.Stage_STAGE_TRAIN)
-	a := connect(t, first, "a", -1)
+	a := first.train()
 	before := first.await("a checkpoint", func(st Status) bool { return st.Step >= 12 && st.Checkpoint != nil })
 	for _, s := range list {
 		if s == first {
@@ -168,7 +172,7 @@ func until(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatal("in vain: " + what)
+			t.Fatal("it does not come to that: " + what)
 		}
 	}
 }
@@ -224,11 +228,7 @@ func TestCheckpointsAreCopied(t *testing.T) {
 	t.Parallel()
 	list := several(t, 3)
 	first := leading(t, list...)
-	for k := range 5 {
-		makeShards(t, filepath.Dir(first.store), k)
-	}
-	first.submit(plan, wire.Stage_STAGE_TRAIN)
-	a := connect(t, first, "a", -1)
+	a := first.train()
 	first.await("a checkpoint", func(st Status) bool { return st.Checkpoint != nil })
 	a.kill()
 	var dirs []string

@@ -17,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/data/store/storetest"
 )
 
 // A store that cannot be used ends the start of a coordinator with one clear line.
@@ -68,15 +69,7 @@ func TestShardsInNATS(t *testing.T) {
 	with := func(c *Config) { c.Store = "nats://shards" }
 	s := startWith(t, dir, with)
 	upload := func(shards ...int) {
-		l, err := store.Parse("nats://shards?server=" + url.QueryEscape(s.NATS))
-		if err != nil {
-			t.Fatal(err)
-		}
-		in, err := store.Open(t.Context(), l, store.Options{Access: jobs.Access{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer in.Close()
+		in := storetest.Open(t, "nats://shards?server="+url.QueryEscape(s.NATS), store.Options{Access: jobs.Access{}})
 		from := shard.NewDir(filepath.Join(t.TempDir(), "made"))
 		for _, k := range shards {
 			if err := makeShard(from, k); err != nil {

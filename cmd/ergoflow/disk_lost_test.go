@@ -39,14 +39,7 @@ func TestDiskLost(t *testing.T) {
 	if p := proven(t, second); p.Generations < 2 {
 		t.Errorf("the run began again: it has %d generations\n%s", p.Generations, logs(second))
 	}
-	ran := func(args ...string) string {
-		t.Helper()
-		cmd, out := program(t.Context(), t, append(args, "--store", location)...)
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-		return out.String()
-	}
+	ran := func(args ...string) string { t.Helper(); return onBucket(t, location, args...) }
 	if out := ran("checkpoints", "list"); !strings.Contains(out, "lab") || !strings.Contains(out, "200") {
 		t.Error(out)
 	}

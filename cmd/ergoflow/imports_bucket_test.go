@@ -20,14 +20,7 @@ func TestImportsInBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	sets := []string{"--set", "data.samples=64", "--set", "data.training.burn_in=50", "--set", "data.reference.burn_in=50"}
-	ran := func(args ...string) string {
-		t.Helper()
-		cmd, out := program(t.Context(), t, slices.Concat(args, []string{"--store", location})...)
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-		return out.String()
-	}
+	ran := func(args ...string) string { t.Helper(); return onBucket(t, location, args...) }
 	use := ""
 	for _, machine := range []string{t.TempDir(), t.TempDir()} {
 		t.Setenv("XDG_CACHE_HOME", machine)

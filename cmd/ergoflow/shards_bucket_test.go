@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/data/store/s3test"
+	"github.com/ergoflow/ergoflow/data/store/storetest"
 )
 
 // TestShardsOfBucket: a bucket is listed and verified as a directory is. Damage ends with code 1
@@ -26,15 +28,7 @@ func TestShardsOfBucket(t *testing.T) {
 		return false
 	})
 	location := s3test.Location(server.URL, "/lab")
-	l, err := store.Parse(location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(t.Context(), l, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t, location, store.Options{})
 	d, from := depot.New(s), shard.NewDir(t.TempDir())
 	for k := range 2 {
 		w, err := from.Create(shard.Header{Family: "vn1d", Dataset: dataset, Shard: k, First: k, Count: 1, Purpose: shard.Train, Dim: 1, Samples: 4})
@@ -51,14 +45,7 @@ func TestShardsOfBucket(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ran := func(args ...string) string {
-		t.Helper()
-		cmd, out := program(t.Context(), t, append(args, "--store", location)...)
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-		return out.String()
-	}
+	ran := func(args ...string) string { t.Helper(); return onBucket(t, location, args...) }
 	if out := ran("shards", "list"); strings.Count(out, "vn1d-"+dataset[:12]) != 2 || strings.Contains(out, "warning") {
 		t.Error(out)
 	}
@@ -99,4 +86,14 @@ func TestShardsOfBucket(t *testing.T) {
 		cmd, out := program(t.Context(), t, c...)
 		refused(t, cmd, out, exitFailure, "nats://shards")
 	}
+}
+
+// onBucket runs a command on a store, and returns what it says.
+func onBucket(t *testing.T, location string, args ...string) string {
+	t.Helper()
+	cmd, out := program(t.Context(), t, slices.Concat(args, []string{"--store", location})...)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return out.String()
 }

@@ -406,15 +406,7 @@ func TestHoldersAtOnce(t *testing.T) {
 
 // A real server of S3 keeps checkpoints, and two that begin at once have numbers of their own.
 func TestVersity(t *testing.T) {
-	l, err := store.Parse(s3test.Location(s3test.New(t).URL, "/odd é%25/p"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(t.Context(), l, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t, s3test.Location(s3test.New(t).URL, "/odd é%25/p"), store.Options{})
 	a := open(t, s, "lab")
 	for step := range 5 {
 		info, data := made(1, 1+step, chunkBytes+step, float64(step))

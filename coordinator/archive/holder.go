@@ -31,7 +31,7 @@ func (a *Archive) holders() string { return root + a.cluster + "/holder/" }
 
 func (a *Archive) holderKey(n int) string { return fmt.Sprintf("%s%d%s", a.holders(), n, suffix) }
 
-// Take has this process hold the checkpoints, in place of whoever did. It returns the one before;
+// Take has this process hold the checkpoints, in place of the one that did. It returns the one before;
 // nil if there was none, or it cannot be read. Call it once, before anything else is written.
 func (a *Archive) Take(ctx context.Context, h Holder) (before *Holder, err error) {
 	content, err := json.Marshal(h)

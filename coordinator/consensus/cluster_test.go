@@ -190,7 +190,7 @@ func until(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatal("in vain: " + what)
+			t.Fatal("it does not come to that: " + what)
 		}
 	}
 }

@@ -328,16 +328,10 @@ func TestHistories(t *testing.T) {
 	if *replay >= 0 {
 		g := newGroup(uint64(*replay), flaws{})
 		g.run()
-		t.Logf("seed %d\n%s", g.seed, strings.Join(g.trace, "\n"))
-		if g.broken != "" {
-			t.Errorf("seed %d: %s", g.seed, g.broken)
-		}
+		tell(t, g.seed, g.trace, g.broken)
 		return
 	}
-	count := *seeds
-	if testing.Short() {
-		count = min(count, 50)
-	}
+	count := worlds()
 	var next atomic.Uint64
 	var mu sync.Mutex
 	seen := map[string]int{}

@@ -162,8 +162,8 @@ func (w *world) deposed() {
 		return
 	}
 	if p, ok := effects[0].(Persist); ok { // it finds out
-		w.logf("the last leader persists in vain: %T", e)
-		w.happened["persisted in vain"]++
+		w.logf("the last leader cannot persist: %T", e)
+		w.happened["could not persist"]++
 		if w.flaw == commitDeposed {
 			w.persist(p)
 			w.checkLedger()

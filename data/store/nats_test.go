@@ -28,16 +28,7 @@ import (
 
 func bucket(t *testing.T, server string, o store.Options) store.Store {
 	t.Helper()
-	l, err := store.Parse("nats://shards?server=" + url.QueryEscape(server))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(t.Context(), l, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
+	return storetest.Open(t, "nats://shards?server="+url.QueryEscape(server), o)
 }
 
 func natsServer(t *testing.T, dir, address string, credentials *trust.Credentials) *jobs.Server {

@@ -26,16 +26,7 @@ import (
 
 func open(t *testing.T, location string) store.Store {
 	t.Helper()
-	l, err := store.Parse(location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(t.Context(), l, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
+	return storetest.Open(t, location, store.Options{})
 }
 
 func TestS3(t *testing.T) {

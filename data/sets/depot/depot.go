@@ -152,17 +152,7 @@ func (d *Depot) hasData(ctx context.Context, m shard.Manifest) (bool, error) {
 // manifest reads a shard's manifest, and its content; shard.ErrNotFound if there is none.
 func (d *Depot) manifest(ctx context.Context, dataset string, k int) (m shard.Manifest, content []byte, err error) {
 	key := keyOf(dataset, k) + manifestSuffix
-	o, err := d.store.Stat(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return m, nil, fmt.Errorf("%s in %s: %w", key, d, shard.ErrNotFound)
-	}
-	if err != nil {
-		return m, nil, err
-	}
-	if o.Bytes > shard.MaxManifest {
-		return m, nil, fmt.Errorf("%s in %s: %w: %d bytes", key, d, shard.ErrCorrupt, o.Bytes)
-	}
-	if content, err = d.whole(ctx, o); err != nil {
+	if content, err = d.small(ctx, key, shard.MaxManifest, shard.ErrNotFound, shard.ErrCorrupt); err != nil {
 		return m, nil, err
 	}
 	m, err = shard.ParseManifest(fmt.Sprintf("%s in %s", key, d), content)
@@ -170,6 +160,21 @@ func (d *Depot) manifest(ctx context.Context, dataset string, k int) (m shard.Ma
 		err = fmt.Errorf("%s in %s: %w: it is of shard %d of %s", key, d, shard.ErrCorrupt, m.Shard, m.Dataset)
 	}
 	return m, content, err
+}
+
+// small reads an object of at most so many bytes. It fails with missing where there is none, and
+// with corrupt where it is longer.
+func (d *Depot) small(ctx context.Context, key string, most int64, missing, corrupt error) ([]byte, error) {
+	o, err := d.store.Stat(ctx, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, fmt.Errorf("%s in %s: %w", key, d, missing)
+	case err != nil:
+		return nil, err
+	case o.Bytes > most:
+		return nil, fmt.Errorf("%s in %s: %w: %d bytes", key, d, corrupt, o.Bytes)
+	}
+	return d.whole(ctx, o)
 }
 
 // Upload copies a shard from a directory into the store, unless that has it. Where another

@@ -116,17 +116,7 @@ func (d *Depot) Imports(ctx context.Context, name string) ([]imports.Record, err
 
 // importRecord reads a record, and its content.
 func (d *Depot) importRecord(ctx context.Context, key string) (r imports.Record, content []byte, err error) {
-	o, err := d.store.Stat(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return r, nil, fmt.Errorf("%s in %s: %w", key, d, imports.ErrMissing)
-	}
-	if err != nil {
-		return r, nil, err
-	}
-	if o.Bytes > imports.MaxRecord {
-		return r, nil, fmt.Errorf("%s in %s: %w: %d bytes", key, d, imports.ErrCorrupt, o.Bytes)
-	}
-	if content, err = d.whole(ctx, o); err != nil {
+	if content, err = d.small(ctx, key, imports.MaxRecord, imports.ErrMissing, imports.ErrCorrupt); err != nil {
 		return r, nil, err
 	}
 	r, err = imports.ParseRecord(fmt.Sprintf("%s in %s", key, d), content)

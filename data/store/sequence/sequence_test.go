@@ -22,31 +22,13 @@ import (
 // all read the same.
 func TestWriters(t *testing.T) {
 	server := s3test.Fake(t, nil)
-	l, err := store.Parse(s3test.Location(server.URL, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(t.Context(), l, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
 	appendAtOnce(t, "directory", storetest.NewDir(t.TempDir()))
-	appendAtOnce(t, "s3", s)
+	appendAtOnce(t, "s3", storetest.Open(t, s3test.Location(server.URL, ""), store.Options{}))
 }
 
 // TestVersity is the same with a real server of S3.
 func TestVersity(t *testing.T) {
-	l, err := store.Parse(s3test.Location(s3test.New(t).URL, "/p"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(t.Context(), l, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	appendAtOnce(t, "versitygw", s)
+	appendAtOnce(t, "versitygw", storetest.Open(t, s3test.Location(s3test.New(t).URL, "/p"), store.Options{}))
 }
 
 func appendAtOnce(t *testing.T, name string, s store.Store) {

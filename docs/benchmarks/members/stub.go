@@ -72,7 +72,7 @@ func runStubs(encoded string) error {
 		}
 		writing.Lock()
 		defer writing.Unlock()
-		os.Stdout.Write(append(line, '\n')) // whoever reads has gone where this fails
+		os.Stdout.Write(append(line, '\n')) // it fails where the reader has gone
 	}
 	var all sync.WaitGroup
 	for i := range o.Count {
