@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 
 	"github.com/ergoflow/ergoflow"
@@ -29,25 +33,37 @@ const (
 // copies keeps the checkpoints of several coordinators together: each stored one is at a majority
 // of them, and a coordinator that begins to lead fetches what it lacks.
 type copies struct {
-	node  *consensus.Node
-	saved *checkpoint.Store
-	dial  func(address string) (*grpc.ClientConn, error)
-	log   *slog.Logger
+	others func() ([]consensus.Member, error) // the other members
+	saved  *checkpoint.Store
+	dial   func(address string) (*grpc.ClientConn, error)
+	log    *slog.Logger
+
+	mu    sync.Mutex
+	turns map[string]*semaphore.Weighted // by ID of a member
 }
 
 // majority is how many of n others must have something so that, with this one, most have it.
 func majority(others int) int { return (others + 1) / 2 }
 
 // spread stores a checkpoint at the others, and returns once a majority of all coordinators has
-// it. Each copy runs by begin, and may go on longer.
+// it. Each copy runs by begin, and may go on longer. A coordinator gets one at a time: to one that
+// hangs no copies pile up, since those that wait for it are given up when spread returns.
 func (c *copies) spread(ctx context.Context, info checkpoint.Info, data []byte, begin func(func(context.Context))) error {
-	others, err := c.node.Others()
+	others, err := c.others()
 	if err != nil {
 		return err
 	}
+	wanted, enough := context.WithCancel(ctx)
+	defer enough()
 	results := make(chan error, len(others))
 	for _, m := range others {
+		turn := c.turn(m.ID)
 		begin(func(ctx context.Context) {
+			if err := turn.Acquire(wanted, 1); err != nil {
+				results <- fmt.Errorf("coordinator %s is still busy with an earlier copy: %w", m.Address, err)
+				return
+			}
+			defer turn.Release(1)
 			ctx, cancel := context.WithTimeout(ctx, spreadTimeout)
 			defer cancel()
 			results <- c.store(ctx, m.Address, info, data)
@@ -71,6 +87,16 @@ func (c *copies) spread(ctx context.Context, info checkpoint.Info, data []byte, 
 	return nil
 }
 
+// turn lets one copy at a time go to a member.
+func (c *copies) turn(member string) *semaphore.Weighted {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.turns[member] == nil {
+		c.turns[member] = semaphore.NewWeighted(1)
+	}
+	return c.turns[member]
+}
+
 // store stores a checkpoint at one coordinator.
 func (c *copies) store(ctx context.Context, address string, info checkpoint.Info, data []byte) error {
 	conn, err := c.dial(address)
@@ -91,16 +117,16 @@ func (c *copies) store(ctx context.Context, address string, info checkpoint.Info
 	return nil
 }
 
-// gather fetches the newest checkpoint of each run that another coordinator has, and this one
-// has not. It tries until a majority has answered, so that it finds every one that spread has
+// gather fetches the newest checkpoint of a run that another coordinator has, and this one has not;
+// without a run those of all. It tries until a majority has answered, so that it finds every one that spread has
 // returned for. Then it spreads those of its own that no majority has: one that was stored while
 // its coordinator lost the leadership would otherwise be relied on, and lost with one disk. Copies
 // run by begin.
-func (c *copies) gather(ctx context.Context, begin func(func(context.Context))) error {
+func (c *copies) gather(ctx context.Context, run string, begin func(func(context.Context))) error {
 	have := make(map[string]int)   // ID of a checkpoint → other members that have it
 	asked := make(map[string]bool) // IDs of members that have answered
 	return upkeep.Until(ctx, gatherPause, func() (final bool, err error) {
-		others, err := c.node.Others()
+		others, err := c.others()
 		if err != nil || len(others) == 0 {
 			return false, err
 		}
@@ -108,7 +134,7 @@ func (c *copies) gather(ctx context.Context, begin func(func(context.Context))) 
 			if asked[m.ID] || len(asked) >= majority(len(others)) {
 				continue
 			}
-			theirs, failed := c.fetch(ctx, m.Address)
+			theirs, failed := c.fetch(ctx, m.Address, run)
 			if failed != nil {
 				err = errors.Join(err, failed)
 				continue
@@ -121,15 +147,15 @@ func (c *copies) gather(ctx context.Context, begin func(func(context.Context))) 
 		if len(asked) < majority(len(others)) {
 			return false, err
 		}
-		return false, c.spreadOwn(ctx, have, majority(len(others)), begin)
+		return false, c.spreadOwn(ctx, run, have, majority(len(others)), begin)
 	}, func(err error) {
 		c.log.Warn("waiting for a majority of coordinators to say which checkpoints they have", "error", err)
 	})
 }
 
-// spreadOwn spreads the newest checkpoints of runs that fewer than so many others have.
-func (c *copies) spreadOwn(ctx context.Context, have map[string]int, enough int, begin func(func(context.Context))) error {
-	newest, err := newestOfRuns(c.saved)
+// spreadOwn spreads the newest checkpoint of a run, or of all, that fewer than so many others have.
+func (c *copies) spreadOwn(ctx context.Context, run string, have map[string]int, enough int, begin func(func(context.Context))) error {
+	newest, err := newestOf(c.saved, run)
 	if err != nil {
 		return err
 	}
@@ -153,7 +179,7 @@ func (c *copies) spreadOwn(ctx context.Context, have map[string]int, enough int,
 }
 
 // fetch fetches what another coordinator has and this one lacks, and returns what that has.
-func (c *copies) fetch(ctx context.Context, address string) ([]*wire.CheckpointName, error) {
+func (c *copies) fetch(ctx context.Context, address, run string) ([]*wire.CheckpointName, error) {
 	conn, err := c.dial(address)
 	if err != nil {
 		return nil, fmt.Errorf("coordinator %s: %w", address, err)
@@ -162,13 +188,13 @@ func (c *copies) fetch(ctx context.Context, address string) ([]*wire.CheckpointN
 	client := wire.NewCoordinatorsClient(conn)
 	asking, cancel := context.WithTimeout(ctx, gatherTimeout)
 	defer cancel()
-	reply, err := client.Checkpoints(asking, &wire.CheckpointsRequest{})
+	reply, err := client.Checkpoints(asking, &wire.CheckpointsRequest{Run: run})
 	if err != nil {
 		return nil, fmt.Errorf("coordinator %s: %w", address, err)
 	}
 	for _, theirs := range reply.GetCheckpoints() {
-		run, mark := theirs.GetRun(), ergoflow.Mark{Generation: ergoflow.Generation(theirs.GetGeneration()), Step: ergoflow.Step(theirs.GetStep())}
-		own, err := c.saved.Run(run)
+		mark := ergoflow.Mark{Generation: ergoflow.Generation(theirs.GetGeneration()), Step: ergoflow.Step(theirs.GetStep())}
+		own, err := c.saved.Run(theirs.GetRun())
 		if err != nil {
 			return nil, err
 		}
@@ -230,15 +256,15 @@ func sendCheckpoint(send func(*wire.CheckpointPart) error, info checkpoint.Info,
 	return err
 }
 
-// newestOfRuns are the newest checkpoints of all runs.
-func newestOfRuns(saved *checkpoint.Store) ([]*wire.CheckpointName, error) {
+// newestOf are the newest checkpoint of a run, or those of all runs.
+func newestOf(saved *checkpoint.Store, run string) ([]*wire.CheckpointName, error) {
 	all, err := saved.List()
 	if err != nil {
 		return nil, err
 	}
 	newest := make(map[string]checkpoint.Info)
 	for _, info := range all {
-		if had, ok := newest[info.Run]; !ok || info.Mark().Compare(had.Mark()) > 0 {
+		if had, ok := newest[info.Run]; (run == "" || info.Run == run) && (!ok || info.Mark().Compare(had.Mark()) > 0) {
 			newest[info.Run] = info
 		}
 	}
@@ -246,6 +272,7 @@ func newestOfRuns(saved *checkpoint.Store) ([]*wire.CheckpointName, error) {
 	for _, info := range newest {
 		names = append(names, &wire.CheckpointName{Id: info.ID, Run: info.Run, Generation: uint64(info.Generation), Step: int64(info.Step)})
 	}
+	slices.SortFunc(names, func(a, b *wire.CheckpointName) int { return strings.Compare(a.GetRun(), b.GetRun()) })
 	return names, nil
 }
 
@@ -260,11 +287,13 @@ func (l *loop) spread(ctx context.Context, info checkpoint.Info, data []byte) er
 	return l.term.Verify() // otherwise the next leader may have asked a majority before the copy came
 }
 
-// gather brings the checkpoints of several coordinators together before the machine hears of any.
-func (l *loop) gather(ctx context.Context) {
-	if l.copies == nil || l.copies.gather(ctx, l.beside) == nil { // it fails with ctx alone
-		close(l.gathered)
+// gather brings the checkpoints of a run at several coordinators together, before the machine hears
+// of any; without a run those of all. It fails with ctx alone.
+func (l *loop) gather(ctx context.Context, run string) error {
+	if l.copies == nil {
+		return nil
 	}
+	return l.copies.gather(ctx, run, l.beside)
 }
 
 // beside runs f as help does, for callers outside the loop.

@@ -33,9 +33,7 @@ func (l *loop) scan(plan ergoflow.Plan) {
 		if result.Present, err = l.presentShards(ctx, plan.Dataset, plan.Shards+1); err != nil {
 			return
 		}
-		select {
-		case <-l.gathered: // otherwise another coordinator may have a newer checkpoint
-		case <-ctx.Done():
+		if l.gather(ctx, plan.Run) != nil {
 			return
 		}
 		if l.restore(ctx, plan.Run) != nil {

@@ -83,7 +83,6 @@ type loop struct {
 	begun    time.Time       // when it began to
 	standing func() standing // for the metrics
 	copies   *copies         // nil likewise
-	gathered chan struct{}   // closed when this coordinator has the newest checkpoints of the others
 
 	watched map[string]context.CancelFunc // runs whose job results are subscribed to; ends that
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
@@ -211,8 +212,8 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 	}
 	if term != nil {
 		group.Go(func() error { return l.keepTerm(looping) })
+		group.Go(func() error { _ = l.gather(looping, ""); return nil }) // of runs that have ended; it fails with looping
 	}
-	group.Go(func() error { l.gather(looping); return nil })
 	defer k.control.open(&service{loop: l, planOf: k.PlanOf, planOfStart: k.PlanOfStart, security: k.security, join: addresses.Join})()
 	group.Go(func() error { return k.publishAddresses(addresses) })
 	group.Go(func() error {
@@ -267,7 +268,6 @@ func (k *coordinator) newLoop(decided decided, services *services, term *consens
 		term:     term,
 		begun:    time.Now(),
 		standing: k.standing,
-		gathered: make(chan struct{}),
 	}
 	l.log, l.refused = l.about(journal.Coordinator), refusals{log: l.about(journal.Security)}
 	l.events.Add(time.Now(), journal.Coordinator, false, fmt.Sprintf("this coordinator is ergoflow %s, process %d", ergoflow.Build(), os.Getpid()))
@@ -280,7 +280,7 @@ func (k *coordinator) newLoop(decided decided, services *services, term *consens
 	}
 	l.processes = newProcesses(l, filepath.Join(k.Dir, "logs"), launch)
 	if term != nil {
-		l.copies = &copies{node: k.node, saved: l.saved, dial: k.dialMember, log: l.log}
+		l.copies = &copies{others: k.node.Others, saved: l.saved, dial: k.dialMember, log: l.log, turns: make(map[string]*semaphore.Weighted)}
 	}
 	return l
 }

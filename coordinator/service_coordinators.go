@@ -49,8 +49,8 @@ func (m *members) Introduce(context.Context, *wire.CoordinatorRequest) (*wire.Co
 }
 
 // Checkpoints implements wire.CoordinatorsServer.
-func (m *members) Checkpoints(context.Context, *wire.CheckpointsRequest) (*wire.CheckpointsReply, error) {
-	names, err := newestOfRuns(m.coordinator.checkpoints)
+func (m *members) Checkpoints(_ context.Context, r *wire.CheckpointsRequest) (*wire.CheckpointsReply, error) {
+	names, err := newestOf(m.coordinator.checkpoints, r.GetRun())
 	if err != nil {
 		return nil, storeError(err)
 	}

@@ -17,6 +17,7 @@ import (
 )
 
 const (
+	// electionTimeout is the default of Config.Election.
 	electionTimeout = 500 * time.Millisecond
 	// linkTimeout bounds one exchange between two members.
 	linkTimeout = 2 * time.Second

@@ -5808,6 +5808,7 @@ func (x *CoordinatorMember) GetStarts() uint64 {
 
 type CheckpointsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"` // hash; empty: all runs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5840,6 +5841,13 @@ func (x *CheckpointsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use CheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointsRequest) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{88}
+}
+
+func (x *CheckpointsRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
 }
 
 type CheckpointsReply struct {
@@ -6587,8 +6595,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x11CoordinatorMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06starts\x18\x03 \x01(\x04R\x06starts\"\x14\n" +
-	"\x12CheckpointsRequest\"Q\n" +
+	"\x06starts\x18\x03 \x01(\x04R\x06starts\"&\n" +
+	"\x12CheckpointsRequest\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\"Q\n" +
 	"\x10CheckpointsReply\x12=\n" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x1b.ergoflow.v1.CheckpointNameR\vcheckpoints\"f\n" +
 	"\x0eCheckpointName\x12\x0e\n" +

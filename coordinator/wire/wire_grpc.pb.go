@@ -984,7 +984,7 @@ type CoordinatorsClient interface {
 	Link(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Chunk, Chunk], error)
 	// Introduce says who the coordinator is, and what it knows of the others.
 	Introduce(ctx context.Context, in *CoordinatorRequest, opts ...grpc.CallOption) (*Coordinator, error)
-	// Checkpoints lists the newest checkpoint of every run.
+	// Checkpoints lists the newest checkpoint of a run, or of every run.
 	Checkpoints(ctx context.Context, in *CheckpointsRequest, opts ...grpc.CallOption) (*CheckpointsReply, error)
 	// StoreCheckpoint stores a copy of a checkpoint: a header, then its bytes.
 	StoreCheckpoint(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CheckpointPart, SaveReply], error)
@@ -1099,7 +1099,7 @@ type CoordinatorsServer interface {
 	Link(grpc.BidiStreamingServer[Chunk, Chunk]) error
 	// Introduce says who the coordinator is, and what it knows of the others.
 	Introduce(context.Context, *CoordinatorRequest) (*Coordinator, error)
-	// Checkpoints lists the newest checkpoint of every run.
+	// Checkpoints lists the newest checkpoint of a run, or of every run.
 	Checkpoints(context.Context, *CheckpointsRequest) (*CheckpointsReply, error)
 	// StoreCheckpoint stores a copy of a checkpoint: a header, then its bytes.
 	StoreCheckpoint(grpc.ClientStreamingServer[CheckpointPart, SaveReply]) error
