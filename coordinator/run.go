@@ -94,10 +94,8 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(c.Peers) > 0 {
-		if err := k.openConsensus(closing); err != nil {
-			return err
-		}
+	if err := k.openConsensus(closing); err != nil {
+		return err
 	}
 	if k.endpoints, err = openEndpoints(ctx, c, k.last, k.security, closing); err != nil {
 		return err

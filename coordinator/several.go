@@ -28,8 +28,19 @@ import (
 // for those that hold the state.
 const patienceOfSeveral = 3 * time.Second
 
-// openConsensus opens this coordinator's part in a cluster of several.
+// ErrOneOfSeveral: the directory is that of one of several coordinators. Alone it would change a
+// ledger that is not its own.
+var ErrOneOfSeveral = errors.New("this coordinator is one of several, and was started without the others' addresses")
+
+// openConsensus opens this coordinator's part in a cluster of several, if it has one.
 func (k *coordinator) openConsensus(closing *closer) error {
+	if len(k.Peers) == 0 {
+		begun, err := consensus.HasBegun(k.Dir)
+		if err == nil && begun {
+			err = fmt.Errorf("%w: %s", ErrOneOfSeveral, k.Dir)
+		}
+		return err
+	}
 	entries, err := k.ledger.entries()
 	if err != nil {
 		return err

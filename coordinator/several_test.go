@@ -351,6 +351,9 @@ func TestRecover(t *testing.T) {
 	if applied, err := Recover(t.Context(), lead.dir, others, log); err != nil || applied == 0 {
 		t.Fatalf("%d entries, %v", applied, err)
 	}
+	if err := Run(t.Context(), Config{Dir: lead.dir, Store: lead.store, Log: log}); !errors.Is(err, ErrOneOfSeveral) {
+		t.Errorf("without the addresses: %v", err)
+	}
 	alone := startMember(t, lead.dir, lead.store, lead.Control, []string{lead.Control})
 	if st := leading(t, alone).status(); len(st.Runs) != 1 || len(alone.coordinators().Members) != 1 {
 		t.Errorf("it says %+v", st.Runs)

@@ -120,6 +120,7 @@ var hints = []struct {
 	{request.ErrUnlearned, "give an equation like those of the training set; nothing was written"},
 	{coordinator.ErrCommonStore, "give --store: a directory that all machines see, s3://…, or nats://… of a cluster that --nats names"},
 	{coordinator.ErrOneAtATime, "start it without --peers, and with --peers once no worker speaks plain text"},
+	{coordinator.ErrOneOfSeveral, "give --peers; if the others are lost for ever, see `ergoflow coordinators recover --help`"},
 	{coordinator.ErrOneAuthority, "copy DIR/ca of one coordinator to the others, or give each DIR/credentials (docs/security.md)"},
 	{consensus.ErrPeers, "give all coordinators the same --peers, each address as the others reach it, this one's among them"},
 	{consensus.ErrReplaced, "ergoflow coordinators remove HOST:PORT, then start it with an empty --dir, and add it"},

@@ -30,7 +30,7 @@ const (
 // join waits until the member may take part. The configuration is that of a cluster which
 // begins with this member; nil: its log has it, or it will come from the leader.
 func (n *Node) join(ctx context.Context) (*raft.Configuration, error) {
-	begun, err := raft.HasExistingState(n.log, n.log, &raft.DiscardSnapshotStore{}) // a snapshot comes with a term
+	begun, err := n.log.hasBegun()
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -61,6 +63,23 @@ func openLog(dir string) (*log, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return l, nil
+}
+
+// HasBegun reports whether the coordinator of a directory has taken part in a cluster of several.
+func HasBegun(dir string) (begun bool, err error) {
+	if _, err := os.Lstat(LogPath(dir)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	l, err := openLog(dir)
+	if err != nil {
+		return false, err
+	}
+	begun, err = l.hasBegun()
+	return begun, errors.Join(err, l.close())
+}
+
+func (l *log) hasBegun() (bool, error) {
+	return raft.HasExistingState(l, l, &raft.DiscardSnapshotStore{}) // a snapshot comes with a term
 }
 
 func (l *log) close() error { return l.db.Close() }
