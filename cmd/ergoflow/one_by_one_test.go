@@ -116,7 +116,7 @@ func securedOneByOne(t *testing.T) {
 	c.end()
 	cable.Record(nil)
 
-	words := append(parameters(t, dir), []byte(plan.Run), []byte(plan.Experiment), []byte("EFAR\x06\x00\x00"))
+	words := append(parameters(t, dir), []byte(plan.Run), []byte(plan.Experiment), []byte(greeting))
 	for _, word := range words {
 		if bytes.Contains(closed.Bytes(), word) {
 			t.Errorf("%.40q passes in plain text after the change", word)

@@ -31,6 +31,10 @@ func TestWiretap(t *testing.T) {
 	hosts.Isolated(t, wiretap)
 }
 
+// greeting begins what a rank sends first: name, version and number format, as allreduce's
+// documentation has them.
+const greeting = "EFAR\x07\x00\x00"
+
 func wiretap(t *testing.T) {
 	network := hosts.New(t)
 	for _, secured := range []bool{false, true} {
@@ -46,7 +50,7 @@ func wiretap(t *testing.T) {
 		// Of a run and its configuration, of jobs, of a ring's greeting. Names of methods and
 		// most gossip are compressed; gossip has its own test. Each has 7 bytes or more: among
 		// so many random bytes are all words of 4.
-		words := []string{plan.Run, plan.Experiment, "burn_in", "ERGOFLOW_JOBS", "EFAR\x06\x00\x00"}
+		words := []string{plan.Run, plan.Experiment, "burn_in", "ERGOFLOW_JOBS", greeting}
 		suffix := map[bool]string{false: "p", true: "s"}[secured]
 		a := network.Host("a" + suffix)
 		b, toB := network.Poor("b"+suffix, 1)
