@@ -59,7 +59,7 @@ func (s *stream) List(ctx context.Context, prefix string) ([]Object, error) {
 	slices.Sort(keys)
 	all := make([]Object, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(transfers)
+	group.SetLimit(requests)
 	for i, key := range keys {
 		group.Go(func() error {
 			d, err := s.record(ctx, key)
