@@ -34,7 +34,7 @@ const (
 	// maxOperations bounds what a System computes at a state, and maxVisits how often the
 	// translation looks at a part of a formula: loops within loops repeat it.
 	maxOperations = 1 << 18
-	maxVisits     = 1 << 22
+	maxVisits     = 1 << 21
 )
 
 // System is dX = b(X)dt + S(X)dW in several coordinates, by formulas. It is safe for concurrent
