@@ -115,6 +115,7 @@ var hints = []struct {
 	{request.ErrFormulas, "name one of its functions with --function"},
 	{request.ErrCount, `in the plane: --drift "y" --drift "x - x^3 - y" --diffusion "1"`},
 	{request.ErrPlaneFormula, "give formulas in x and y"},
+	{request.ErrSpaceFormula, "give formulas in x[0], x[1], … or one in x[i]; docs/families.md lists what they may contain"},
 	{request.ErrDiffusion, "give the diffusion of the model's family: the network was trained with no other"},
 	{request.ErrTimeless, "leave --time out, or train vn1d_time"},
 	{request.ErrUnlearned, "give an equation like those of the training set; nothing was written"},

@@ -197,7 +197,7 @@ func TestBadInput(t *testing.T) {
 		"no sensors":           {experiment: "cn2d", sets: []string{"model.sensor.sensors=0"}, want: []string{"sensors is 0"}},
 		"features":             {experiment: "cn2d", sets: []string{"model.sensor.features=4"}, want: []string{"model.sensor.features is 4", "8, the features of probes of kind trajectory"}},
 		"steps of probes":      {experiment: "cn2d", sets: []string{"model.sensor.steps=5000"}, want: []string{"model.sensor.steps is 5000", "1 to 4096"}},
-		"kind of probes":       {experiment: "cn2d", sets: []string{"probes.kind=jump"}, want: []string{"probes.kind", `"jump"`, "trajectory, walk or pairs"}},
+		"kind of probes":       {experiment: "cn2d", sets: []string{"probes.kind=jump"}, want: []string{"probes.kind", `"jump"`, "trajectory, walk, pairs or path"}},
 		"pairs of a plane":     {experiment: "cn2d", sets: []string{"probes.kind=pairs", "model.sensor.features=4"}, want: []string{"probes.kind", "cn2d", "pairs of sde.Plane"}},
 		"walks of particles":   {experiment: "particles64d", sets: []string{"probes.kind=walk", "model.sensor.features=8"}, want: []string{"probes.kind", "particles64d", "walk of sde.Particles"}},
 		"probes of a line":     {experiment: "cn2d", sets: []string{"data.family=vn1d", "model.sensor.dimension=1"}, want: []string{"probes.kind", "vn1d", "trajectory of sde.Coefficients"}},

@@ -75,14 +75,14 @@ func CompileSystem(dim int, drift, diffusion []string, parameters map[string]Sha
 		return nil, err
 	}
 	if len(b) != dim {
-		return nil, fmt.Errorf("%w: the drift has %d components in %d dimensions: write %d formulas, or one with x[i]", ErrSyntax, len(b), dim, dim)
+		return nil, &PartError{"drift", fmt.Errorf("%w: it has %d components in %d dimensions: write %d formulas, or one with x[i]", ErrSyntax, len(b), dim, dim)}
 	}
 	sigma, err := scope.part("diffusion", diffusion)
 	if err != nil {
 		return nil, err
 	}
 	if s.Terms = len(sigma); s.Terms != 1 && s.Terms != dim && s.Terms != dim*dim {
-		return nil, fmt.Errorf("%w: the diffusion has %d components in %d dimensions: must be 1, %d or %d", ErrSyntax, s.Terms, dim, dim, dim*dim)
+		return nil, &PartError{"diffusion", fmt.Errorf("%w: it has %d components in %d dimensions: must be 1, %d or %d", ErrSyntax, s.Terms, dim, dim, dim*dim)}
 	}
 	g := scope.graph
 	outputs := slices.Concat(b, sigma)
@@ -94,6 +94,17 @@ func CompileSystem(dim int, drift, diffusion []string, parameters map[string]Sha
 	s.program = g.compile(outputs...)
 	return s, nil
 }
+
+// PartError is an error of the drift or of the diffusion.
+type PartError struct {
+	Part string // drift or diffusion
+	Err  error
+}
+
+func (e *PartError) Error() string { return e.Part + ": " + e.Err.Error() }
+
+// Unwrap gives the error itself.
+func (e *PartError) Unwrap() error { return e.Err }
 
 // scope has the names of the formulas.
 func (s *System) scope() (*spatial, error) {
@@ -137,13 +148,15 @@ func (s *System) scope() (*spatial, error) {
 func (s *spatial) part(name string, sources []string) (ids []int, err error) {
 	rows := max(len(sources)/max(s.dim, 1), 1) // a row of a full matrix has as many formulas
 	for k, source := range sources {
-		where := name
-		if len(sources) > 1 {
-			where = fmt.Sprintf("%s[%d]", name, k)
+		failed := func(err error) error {
+			if len(sources) > 1 {
+				err = fmt.Errorf("formula %d: %w", k, err)
+			}
+			return &PartError{name, err}
 		}
 		tree, err := parse(source)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
+			return nil, failed(err)
 		}
 		component := -1 // of all
 		if len(sources) > 1 {
@@ -153,7 +166,7 @@ func (s *spatial) part(name string, sources []string) (ids []int, err error) {
 		}
 		components, err := s.formula(tree, component)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, syntaxError(source, s.variables(), err))
+			return nil, failed(syntaxError(source, s.variables(), err))
 		}
 		ids = append(ids, components...)
 	}
