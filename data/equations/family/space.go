@@ -118,11 +118,14 @@ func newSpatial(d Definition) (*spatial, error) {
 	if d.Domain != "" {
 		return nil, errors.New("domain: only a family on the line that has a grid has one")
 	}
-	s := &spatial{name: d.id(), stem: d.Name, parameters: slices.Sorted(maps.Keys(d.Parameters))}
-	var err error
-	if s.box, err = d.Box.intervals(d.Dim); err != nil {
+	box, err := d.Box.intervals(d.Dim)
+	if err == nil {
+		err = sde.Space{Box: box, Terms: 1}.Validate()
+	}
+	if err != nil {
 		return nil, err
 	}
+	s := &spatial{name: d.id(), stem: d.Name, box: box, parameters: slices.Sorted(maps.Keys(d.Parameters))}
 	shapes := make(map[string]expression.Shape)
 	for _, name := range s.parameters {
 		law, err := newSpatialLaw(d.Parameters[name])
@@ -139,7 +142,7 @@ func newSpatial(d Definition) (*spatial, error) {
 			return nil, fmt.Errorf("parameters.%s: no formula uses it", name)
 		}
 	}
-	return s, sde.Space{Box: s.box, Terms: s.system.Terms}.Validate()
+	return s, nil
 }
 
 func (s *spatial) Name() string        { return s.name }
