@@ -85,6 +85,8 @@ type loop struct {
 	copies   *copies         // nil likewise
 
 	watched map[string]context.CancelFunc // runs whose job results are subscribed to; ends that
+	// publishing counts the publications of jobs under way, of each run that had one.
+	publishing map[string]int
 }
 
 // Decision is a reason of the fleet, for the status.

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
@@ -19,6 +21,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/upkeep"
 	"github.com/ergoflow/ergoflow/internal/webserver"
 )
 
@@ -181,8 +184,33 @@ type services struct {
 	location string      // of the store, for workers
 }
 
-// openServices opens them.
-func openServices(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (*services, error) {
+// natsPause is before another try to open the jobs and shards at a NATS server.
+const natsPause = 2 * time.Second
+
+// openServices opens them. A coordinator that is one of several waits for a NATS server that is
+// away: the others would wait for it, too. It does not wait for what somebody has to set up.
+func openServices(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (s *services, err error) {
+	if c.NATS == "" || len(c.Peers) == 0 {
+		return openServicesOnce(ctx, c, last, security, closing)
+	}
+	err = upkeep.Until(ctx, natsPause, func() (final bool, err error) {
+		attempt := &closer{}
+		if s, err = openServicesOnce(ctx, c, last, security, attempt); err != nil {
+			return neverPasses(err), errors.Join(err, attempt.close())
+		}
+		closing.add(attempt.close)
+		return true, nil
+	}, func(err error) { c.Log.Warn("cannot open the jobs and shards; trying again", "error", err) })
+	return s, err
+}
+
+// neverPasses reports that an error of NATS stays until somebody changes the setup.
+func neverPasses(err error) bool {
+	return slices.ContainsFunc([]error{jobs.ErrPlain, jobs.ErrFiles, jobs.ErrDenied, jobs.ErrLimit, jobs.ErrReplicas, store.ErrUnsafe},
+		func(kind error) bool { return errors.Is(err, kind) })
+}
+
+func openServicesOnce(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (*services, error) {
 	var s services
 	if err := s.openJobs(ctx, c, last, security, closing); err != nil {
 		return nil, err
@@ -212,7 +240,7 @@ func (s *services) openJobs(ctx context.Context, c Config, last Addresses, secur
 	}
 	if c.NATS != "" {
 		s.natsURL = c.NATS
-		s.queue, err = jobs.Open(ctx, c.NATS, jobs.Access{Credentials: own, Files: c.NATSFiles})
+		s.queue, err = jobs.Open(ctx, c.NATS, jobs.Access{Credentials: own, Files: c.NATSFiles, Domain: c.NATSDomain}, c.NATSReplicas)
 		return err
 	}
 	dir := filepath.Join(c.Dir, "nats")

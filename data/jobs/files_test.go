@@ -140,7 +140,7 @@ func TestOtherServer(t *testing.T) {
 		authority, u := newWebAuthority(), newUsers()
 		s := other(t, authority, u)
 		dir, first := files(t, authority, u)
-		q, err := Open(t.Context(), s.ClientURL(), Access{Credentials: l.of(t, trust.Coordinator, "main"), Files: dir})
+		q, err := Open(t.Context(), s.ClientURL(), Access{Credentials: l.of(t, trust.Coordinator, "main"), Files: dir}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestOtherServerRefuses(t *testing.T) {
 			if err := c.change(dir); err != nil {
 				t.Fatal(err)
 			}
-			q, err := Open(t.Context(), s.ClientURL(), Access{Files: dir})
+			q, err := Open(t.Context(), s.ClientURL(), Access{Files: dir}, 0)
 			if err == nil {
 				q.Close()
 				t.Fatal("no error")
@@ -218,7 +218,7 @@ func TestNoPlainText(t *testing.T) {
 	l := certified(t)
 	main := Access{Credentials: l.of(t, trust.Coordinator, "main")}
 	for _, url := range []string{"nats://127.0.0.1:1", "127.0.0.1:1", "ws://127.0.0.1:1", "tls://127.0.0.1:1,nats://127.0.0.1:1", "wss://127.0.0.1:1", ""} {
-		if q, err := Open(t.Context(), url, main); !errors.Is(err, ErrPlain) {
+		if q, err := Open(t.Context(), url, main, 0); !errors.Is(err, ErrPlain) {
 			t.Errorf("%s: %v", url, err)
 			if err == nil {
 				q.Close()
