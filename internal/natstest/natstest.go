@@ -66,15 +66,15 @@ type Server struct {
 // A Cluster is servers with JetStream.
 type Cluster []*Server
 
-// Start starts servers that form a cluster, or one that is alone. Their configuration goes on with
-// more, and the whole is that of every server where it begins no block of JetStream of its own.
+// Start starts servers that form a cluster, or one that is alone. Their configuration ends with
+// more.
 func Start(t testing.TB, servers int, more string) Cluster {
 	t.Helper()
 	var c Cluster
 	var routes []string
 	var cluster []string
 	for i := range servers {
-		dir := t.TempDir()
+		dir := t.TempDir() // removed after the cleanup below
 		client, monitor, route := address(t), address(t), address(t)
 		c = append(c, &Server{Name: fmt.Sprint("s", i), URL: "nats://" + client, t: t, file: filepath.Join(dir, "nats.conf"), health: "http://" + monitor})
 		routes, cluster = append(routes, "nats://"+route), append(cluster, route)
@@ -124,6 +124,14 @@ func (s *Server) Start() {
 	s.cmd.Stderr = os.Stderr
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// Restart starts the process if it has ended.
+func (s *Server) Restart() {
+	s.t.Helper()
+	if s.cmd.ProcessState != nil {
+		s.Start()
 	}
 }
 
