@@ -153,9 +153,13 @@ func underDisturbance(t *testing.T, queue *jobs.Queue, own store.Store, at, run 
 		go func() {
 			ended <- q.Work(working, run, fmt.Sprint("w", w), func(ctx context.Context, job jobs.Job) error {
 				content := storetest.Content(clusterBytes, uint64(job.Shard))
-				err := s.Put(ctx, fmt.Sprint(run, "/", job.Shard), bytes.NewReader(content), clusterBytes)
+				key := fmt.Sprint(run, "/", job.Shard)
+				err := s.Put(ctx, key, bytes.NewReader(content), clusterBytes)
 				if err != nil && !errors.Is(err, store.ErrExists) {
 					return err
+				}
+				if got, err := storetest.Read(ctx, s, key, 0, clusterBytes); err != nil || !bytes.Equal(got, content) {
+					return errors.Join(err, errors.New("what was put is not read at once"))
 				}
 				select {
 				case made <- job.Shard:

@@ -216,3 +216,13 @@ func (s *Server) await(path string, good func(*http.Response) bool) {
 	log, _ := os.ReadFile(filepath.Join(filepath.Dir(s.file), "nats.log"))
 	s.t.Fatalf("%s: %s: it says %s\n%s", s.Name, path, said, log)
 }
+
+// Logs are the servers' logs.
+func (c Cluster) Logs() string {
+	var all strings.Builder
+	for _, s := range c {
+		log, _ := os.ReadFile(filepath.Join(filepath.Dir(s.file), "nats.log"))
+		fmt.Fprintf(&all, "-- %s\n%s", s.Name, log)
+	}
+	return all.String()
+}
