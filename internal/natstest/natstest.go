@@ -75,7 +75,7 @@ func Start(t testing.TB, servers int, more string) Cluster {
 	var cluster []string
 	for i := range servers {
 		dir := t.TempDir() // removed after the cleanup below
-		client, monitor, route := address(t), address(t), address(t)
+		client, monitor, route := Address(t), Address(t), Address(t)
 		c = append(c, &Server{Name: fmt.Sprint("s", i), URL: "nats://" + client, t: t, file: filepath.Join(dir, "nats.conf"), health: "http://" + monitor})
 		routes, cluster = append(routes, "nats://"+route), append(cluster, route)
 	}
@@ -105,8 +105,8 @@ func Config(name, dir, listen, monitor, cluster string, routes []string) string 
 	return text + fmt.Sprintf("jetstream { store_dir: %q, sync_interval: always }\n", filepath.Join(dir, "data"))
 }
 
-// address is one on loopback that is free.
-func address(t testing.TB) string {
+// Address is one on loopback that is free.
+func Address(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
