@@ -82,6 +82,7 @@ type Config struct {
 	Asked  <-chan os.Signal
 
 	timing   machine.Config // tests shorten it
+	patience time.Duration  // with a NATS server that is away; tests shorten it
 	election time.Duration  // of consensus.Config; tests prolong it: many of them share few processors
 	location store.Location // of Store
 }

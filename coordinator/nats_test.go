@@ -173,7 +173,7 @@ func TestNATSSetup(t *testing.T) {
 		"more replicas of bucket":        {Config{NATS: alone.URL(), Store: "nats://shards?replicas=3"}, jobs.ErrReplicas, "ERGOFLOW_STORE_shards"},
 		"nobody is there, and one alone": {Config{NATS: "nats://127.0.0.1:1"}, nats.ErrNoServers, "127.0.0.1:1"},
 	} {
-		c.config.Dir, c.config.Log = t.TempDir(), slog.New(slog.DiscardHandler)
+		c.config.Dir, c.config.Log, c.config.patience = t.TempDir(), slog.New(slog.DiscardHandler), time.Nanosecond
 		err := Run(t.Context(), c.config)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v", name, err)

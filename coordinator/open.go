@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,16 +188,23 @@ type services struct {
 // natsPause is before another try to open the jobs and shards at a NATS server.
 const natsPause = 2 * time.Second
 
-// openServices opens them. A coordinator that is one of several waits for a NATS server that is
-// away: the others would wait for it, too. It does not wait for what somebody has to set up.
+// natsPatience is how long a coordinator that starts waits for a NATS server that is away. Servers
+// of a cluster that lost one elect another leader in about ten seconds.
+const natsPatience = 30 * time.Second
+
+// openServices opens them. It waits for a NATS server that is away: without end where there are
+// several coordinators, since the next one that leads would find it away, too. It does not wait
+// for what somebody has to set up.
 func openServices(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (s *services, err error) {
-	if c.NATS == "" || len(c.Peers) == 0 {
+	if c.NATS == "" {
 		return openServicesOnce(ctx, c, last, security, closing)
 	}
+	late := time.Now().Add(cmp.Or(c.patience, natsPatience))
 	err = upkeep.Until(ctx, natsPause, func() (final bool, err error) {
 		attempt := &closer{}
 		if s, err = openServicesOnce(ctx, c, last, security, attempt); err != nil {
-			return neverPasses(err), errors.Join(err, attempt.close())
+			final := neverPasses(err) || len(c.Peers) == 0 && (errors.Is(err, jobs.ErrNoJetStream) || time.Now().After(late))
+			return final, errors.Join(err, attempt.close())
 		}
 		closing.add(attempt.close)
 		return true, nil

@@ -17,11 +17,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// variable names the configuration file of a server. A test's program that has it is the server.
-const variable = "ERGOFLOW_NATSTEST"
+// Variable names the configuration file of a server. A test's program that has it is the server.
+const Variable = "ERGOFLOW_NATSTEST"
 
 func init() {
-	file := os.Getenv(variable)
+	file := os.Getenv(Variable)
 	if file == "" {
 		return
 	}
@@ -45,12 +45,6 @@ func serve(file string) error {
 	s.Start()
 	s.WaitForShutdown()
 	return nil
-}
-
-// Command has a command, which runs this program, run a server with a configuration.
-func Command(cmd *exec.Cmd, file string) {
-	cmd.Env = append(os.Environ(), variable+"="+file)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
 // A Server is a process on loopback.
@@ -120,7 +114,8 @@ func Address(t testing.TB) string {
 func (s *Server) Start() {
 	s.t.Helper()
 	s.cmd = exec.Command(os.Args[0])
-	Command(s.cmd, s.file)
+	s.cmd.Env = append(os.Environ(), Variable+"="+s.file)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	s.cmd.Stderr = os.Stderr
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
