@@ -134,7 +134,7 @@ func (a Access) JetStream(conn *nats.Conn) (jetstream.JetStream, error) {
 	return jetstream.NewWithDomain(conn, a.Domain)
 }
 
-// pingInterval is between two questions whether the server is there. The second one without an
+// pingInterval is between two questions whether the server is there. The third one without an
 // answer ends the connection, and the client goes to another server: a host that lost its power
 // does not end connections.
 const pingInterval = 5 * time.Second
