@@ -48,7 +48,7 @@ func (l *loop) scan(plan ergoflow.Plan) {
 		result.HasCheckpoint, result.Checkpoint = ok, info.Mark()
 		l.do(func() {
 			delete(l.scanning, plan.Run)
-			if lost := lost(plan, result.Present, queued); len(lost) > 0 {
+			if lost := lost(plan, result.Present, queued); l.again(plan.Run, len(lost) > 0) {
 				l.step(machine.Unpublished{Run: plan.Run, Shards: lost, Reason: fmt.Sprintf("the queue has %d jobs for %d missing shards: its server has lost some", queued, len(lost))})
 			}
 			l.step(result)
@@ -66,6 +66,17 @@ func (l *loop) queued(ctx context.Context, run string) int {
 		return -1
 	}
 	return int(min(depth.Waiting, ergoflow.MaxShards)) + depth.Out
+}
+
+// again reports whether the queue had too few jobs of a run at the last look, too. Once is not
+// enough: a server counts new jobs a moment later.
+func (l *loop) again(run string, few bool) bool {
+	before := l.few[run]
+	delete(l.few, run)
+	if few && !before {
+		l.few[run] = true
+	}
+	return few && before
 }
 
 // lost are the missing shards of a plan, where the queue has fewer jobs. Which of them have none it
@@ -103,6 +114,7 @@ func (l *loop) unwatch() {
 			cancel()
 			delete(l.watched, run)
 			delete(l.publishing, run)
+			delete(l.few, run)
 		}
 	}
 }

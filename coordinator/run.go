@@ -261,6 +261,7 @@ func (k *coordinator) newLoop(decided decided, services *services, term *consens
 		scanning:   make(map[string]bool),
 		watched:    make(map[string]context.CancelFunc),
 		publishing: make(map[string]int),
+		few:        make(map[string]bool),
 		flight:     k.Flight,
 		flights:    newFlights(k.Flight),
 		asked:      k.Asked,

@@ -117,7 +117,7 @@ func startNATS(t *testing.T, network *hosts.Network) (servers []*daemon, url str
 			t.Fatal(err)
 		}
 		s := &daemon{name: h.Name, host: h, log: filepath.Join(dir, "nats.log"), command: []string{
-			"env", natstest.Variable + "=" + file, "ERGOFLOW_COORDINATOR_PASSWORD=hush-1", "ERGOFLOW_WORKER_PASSWORD=hush-2", self}}
+			"env", natstest.Variable + "=" + file, "COORDINATOR_PASSWORD=hush-1", "WORKER_PASSWORD=hush-2", self}}
 		s.start(t)
 		t.Cleanup(func() {
 			if s.alive() {

@@ -36,8 +36,8 @@ func accounts(t *testing.T) (text, coordinator, worker string) {
 		}
 		return dir
 	}
-	t.Setenv("ERGOFLOW_COORDINATOR_PASSWORD", "hush-1")
-	t.Setenv("ERGOFLOW_WORKER_PASSWORD", "hush-2")
+	t.Setenv("COORDINATOR_PASSWORD", "hush-1")
+	t.Setenv("WORKER_PASSWORD", "hush-2")
 	return string(b), user("coordinator", "hush-1"), user("worker", "hush-2")
 }
 
@@ -93,8 +93,14 @@ func useAccounts(t *testing.T, c natstest.Cluster, replicas int, coordinator, wo
 	if err := queue.Publish(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	if depth, err := queue.Depth(t.Context(), "r"); err != nil || depth.Waiting != 4 {
-		t.Errorf("%+v, %v", depth, err)
+	if err := storetest.Await(t.Context(), func() error { // a consumer counts a moment later
+		depth, err := queue.Depth(t.Context(), "r")
+		if err == nil && depth.Waiting != 4 {
+			err = fmt.Errorf("%+v", depth)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
 	}
 	s := storetest.Open(t, at, store.Options{Access: worker, Wait: true})
 	w, err := jobs.Connect(c.URL(), worker)

@@ -169,13 +169,14 @@ func underDisturbance(t *testing.T, queue *jobs.Queue, own store.Store, at, run 
 			})
 		}()
 	}
-	disturbed := make(chan struct{})
+	disturbed, begun := make(chan struct{}), false
 	there := make(map[int]bool)
 	for len(there) < clusterJobs {
 		select {
 		case k := <-made:
 			there[k] = true
-			if len(there) == clusterJobs/3 {
+			if len(there) == clusterJobs/3 && !begun { // a job may be done twice
+				begun = true
 				go func() { defer close(disturbed); disturb() }()
 			}
 		case r := <-results:

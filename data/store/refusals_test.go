@@ -134,7 +134,7 @@ func TestNATSLeaf(t *testing.T) {
 		"accounts { ergoflow: { jetstream: enabled, users: [{ user: ergoflow, password: hush-hub }] } }\n")
 	t.Setenv("HUB_URL", "nats-leaf://ergoflow:hush-hub@"+port)
 	t.Setenv("LEAF_DATA", filepath.Join(t.TempDir(), "leaf"))
-	t.Setenv("ERGOFLOW_LEAF_PASSWORD", "hush-leaf")
+	t.Setenv("LEAF_PASSWORD", "hush-leaf")
 	leaf := natstest.Start(t, 1, string(text))
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "user.password"), []byte("ergoflow:hush-leaf"), 0o600); err != nil {
