@@ -21,6 +21,16 @@ import (
 	"github.com/ergoflow/ergoflow/internal/natstest"
 )
 
+// TestMain has the passwords of the documented accounts for the servers that tests start.
+func TestMain(m *testing.M) {
+	for name, password := range map[string]string{"COORDINATOR_PASSWORD": "hush-1", "WORKER_PASSWORD": "hush-2"} {
+		if err := os.Setenv(name, password); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
 // accounts reads the accounts that the documentation gives, and makes the directories with the
 // users' passwords.
 func accounts(t *testing.T) (text, coordinator, worker string) {
@@ -36,17 +46,17 @@ func accounts(t *testing.T) (text, coordinator, worker string) {
 		}
 		return dir
 	}
-	t.Setenv("COORDINATOR_PASSWORD", "hush-1")
-	t.Setenv("WORKER_PASSWORD", "hush-2")
 	return string(b), user("coordinator", "hush-1"), user("worker", "hush-2")
 }
 
 // With the documented accounts, on one server and on three, the coordinator and workers do all
 // that they do, and no server complains. A worker may do no more.
 func TestNATSAccounts(t *testing.T) {
+	t.Parallel()
 	text, coordinator, worker := accounts(t)
 	for _, servers := range []int{1, 3} {
 		t.Run(fmt.Sprint(servers), func(t *testing.T) {
+			t.Parallel()
 			if servers > 1 && testing.Short() {
 				t.Skip("-short: three servers look for a leader for ten seconds")
 			}
@@ -157,7 +167,7 @@ func useAccounts(t *testing.T, c natstest.Cluster, replicas int, coordinator, wo
 				}
 			}
 		case <-ctx.Done():
-			t.Fatalf("only %v; attempts %v", got, attempts)
+			t.Fatalf("only %v", got)
 		}
 	}
 	if got["failed"] != 1 {

@@ -32,6 +32,7 @@ func TestNATSCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: three servers elect leaders again and again, which takes a minute")
 	}
+	t.Parallel()
 	c := natstest.Start(t, 3, "")
 	queue, err := opened(t, c, 3)
 	if err != nil {

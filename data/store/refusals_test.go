@@ -18,6 +18,7 @@ import (
 
 // A server that is not set up for ergoflow ends an opening with an error of its kind.
 func TestNATSRefuses(t *testing.T) {
+	t.Parallel()
 	const one = "accounts { A: { jetstream: %, users: [{user: u, password: p}] } }\n"
 	limited := func(limits string) string { return strings.Replace(one, "%", limits, 1) }
 	for name, c := range map[string]struct {
