@@ -11,7 +11,7 @@ import (
 
 // Bounds of what a request may have.
 const (
-	maxFormulas  = 4
+	maxFormulas  = 256  // a full matrix in 16 dimensions
 	maxFormula   = 4096 // bytes
 	maxEquations = 1024
 	maxSamples   = 1 << 20 // of one equation
@@ -46,8 +46,8 @@ func (Formulas) Schema(huma.Registry) *huma.Schema {
 
 // Equation is what a request asks about: formulas, or a function of the model's family.
 type Equation struct {
-	Drift     Formulas           `json:"drift,omitempty" doc:"formula of the drift b(x); in the plane two, in x and y"`
-	Diffusion Formulas           `json:"diffusion,omitempty" doc:"formula of the diffusion σ(x); in the plane one, two or four"`
+	Drift     Formulas           `json:"drift,omitempty" doc:"formula of the drift b(x); in the plane two, in x and y; of a model without a grid one for all coordinates, or one for each"`
+	Diffusion Formulas           `json:"diffusion,omitempty" doc:"formula of the diffusion σ(x); in the plane one, two or four; of a model without a grid as the drift"`
 	Params    map[string]float64 `json:"params,omitempty" nullable:"true" doc:"values of the names in the formulas besides x and y"`
 	Function  *int               `json:"function,omitempty" minimum:"0" doc:"number of a function of the model's family, instead of formulas"`
 	Time      *float64           `json:"time,omitempty" exclusiveMinimum:"0" doc:"physical time of the law, for models of laws at a time"`
