@@ -469,7 +469,7 @@ func TestStates(t *testing.T) {
 // its samples are standardised. Other experiments refuse such a family, and anyd one with a grid.
 func TestFamilyWithoutGrid(t *testing.T) {
 	for name, want := range map[string]struct{ dimension, features int }{
-		"lorenz63": {3, 7}, "lorenz96": {40, 81}, "ornstein_uhlenbeck": {10, 30}, "duffing": {2, 6},
+		"lorenz63": {3, 15}, "lorenz96": {40, 120}, "ornstein_uhlenbeck": {10, 120}, "duffing": {2, 8},
 	} {
 		family := "data.family=../../docs/families/" + name + ".yaml"
 		e, err := Load("anyd", "smoke", "", []string{family})
@@ -480,7 +480,7 @@ func TestFamilyWithoutGrid(t *testing.T) {
 		if s := e.Model.Sensor; s.Dimension != want.dimension || s.Features != want.features {
 			t.Errorf("%s: %d dimensions, %d features, want %+v", name, s.Dimension, s.Features, want)
 		}
-		if e.Training.States != flow.Standardised || !strings.HasPrefix(string(e.Data.Training.Start), "uniform(") || e.Data.Training.Start != e.Evaluation.MCMC[0].Scheme.Start {
+		if e.Training.States != flow.Whitened || !strings.HasPrefix(string(e.Data.Training.Start), "uniform(") || e.Data.Training.Start != e.Evaluation.MCMC[0].Scheme.Start {
 			t.Errorf("%s: states %s, start %s, of the row %s", name, e.Training.States, e.Data.Training.Start, e.Evaluation.MCMC[0].Scheme.Start)
 		}
 		if _, err := Load("vn1d", "smoke", "", []string{family}); err == nil || !strings.Contains(err.Error(), "name the experiment anyd") {

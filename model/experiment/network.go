@@ -64,6 +64,9 @@ func (e Experiment) modelFits(f family.Family) error {
 	names, models := e.Model.members()
 	path, model := "model."+names[0], models[0]
 	_, spatial := f.(family.Spatial)
+	if e.Training.States == flow.Whitened && !spatial {
+		return &FieldError{"training.states", fmt.Sprintf("%q", flow.Whitened), fmt.Sprintf("another one for %s: it has a grid, or particles", f.Name())}
+	}
 	switch paths := e.Probes != nil && e.Probes.Kind == probe.Path; {
 	case spatial && !paths:
 		return fmt.Errorf("%s has no grid, which %s needs: name the experiment anyd, or give the family a grid instead of a box", f.Name(), e.Name)

@@ -48,10 +48,11 @@ func (e Experiment) PilotRun(ctx context.Context) (warnings []string, err error)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.Fill(rows, function.System, e.Data.Seed, f.Name(), uint64(number)); err != nil {
+		system := e.seen(function.System)
+		if err := c.Fill(rows, system, e.Data.Seed, f.Name(), uint64(number)); err != nil {
 			return nil, fmt.Errorf("probes.dt: %s: %w", f.Name(), err)
 		}
-		part := c.OutOfRange(rows, function.System)
+		part := c.OutOfRange(rows, system)
 		if part > refusedOutOfRange {
 			return nil, fmt.Errorf("probes.dt: %s function %d: %.0f %% of the points, %g apart: %w", f.Name(), number, 100*part, c.DT, ErrProbesOutOfRange)
 		}

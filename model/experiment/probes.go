@@ -7,6 +7,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/model/network/sensor"
@@ -75,7 +76,8 @@ func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *s
 	if s := e.Training.Start; s != nil {
 		return maps.Clone(s.Normalisation), nil
 	}
-	n, states := shard.Normalisation{}, e.Training.States == flow.Standardised
+	// Of whitened states they measure distances alone.
+	n, states := shard.Normalisation{}, e.Training.States == flow.Standardised || e.Training.States == flow.Whitened
 	if e.Probes == nil || states {
 		manifests, err := e.Data.TrainingManifests(store)
 		if err != nil {
@@ -100,7 +102,7 @@ func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *s
 
 // addFeatures adds the standards of the probes' features.
 func (e Experiment) addFeatures(ctx context.Context, n shard.Normalisation, f family.Family) error {
-	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, e.firstFunctions(), e.scale())
+	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, e.firstFunctions(), e.scale(), e.Training.States)
 	if err != nil {
 		return fmt.Errorf("normalisation: %w", err)
 	}
@@ -135,7 +137,7 @@ func (e Experiment) Conditioner(f family.Family, n shard.Normalisation) (flow.Co
 			return nil, fmt.Errorf("the normalisation lacks the input %q", feature(inputs[0].Name, k))
 		}
 	}
-	return flow.NewProbed(inputs[0], e.probes(), f, e.Data.Seed, standards)
+	return flow.NewProbed(inputs[0], e.probes(), f, e.Data.Seed, standards, e.Training.States)
 }
 
 // Alternatives are the experiments that training steps use in turn, one for each number in
@@ -159,6 +161,14 @@ func (e Experiment) Inference() Experiment {
 		e.Model = e.Model.withSensors(e.Evaluation.Sensors)
 	}
 	return e
+}
+
+// seen is the equation whose probes the network reads.
+func (e Experiment) seen(system sde.System) sde.System {
+	if e.Training.States == flow.Whitened {
+		return flow.Whiten(system)
+	}
+	return system
 }
 
 // probesFit reports probes that the network cannot read, or that do not exist for the family's
@@ -188,7 +198,7 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 	}
 	row := probes
 	row.Sensors, row.Steps = 1, 1
-	if err := row.Fill(make([]float32, row.Size()), function.System, e.Data.Seed, "validate", 0); err != nil {
+	if err := row.Fill(make([]float32, row.Size()), e.seen(function.System), e.Data.Seed, "validate", 0); err != nil {
 		return fmt.Errorf("probes.kind: %s: %w", f.Name(), err)
 	}
 	return nil

@@ -104,7 +104,7 @@ func TestScaleOfProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		standards, err := flow.Standards(t.Context(), e.probes(), f, e.Data.Seed, e.firstFunctions(), row.want)
+		standards, err := flow.Standards(t.Context(), e.probes(), f, e.Data.Seed, e.firstFunctions(), row.want, flow.Raw)
 		if err != nil {
 			t.Fatal(err)
 		}

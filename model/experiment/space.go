@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/equations/closure"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -80,7 +81,7 @@ func anyd(s spaceSizes) Experiment {
 		Model:  Model{Sensor: &network},
 		Probes: &Probes{Kind: probe.Path, DT: 0.01},
 		Training: Training{BatchFunctions: s.batchFunctions, BatchSamples: s.batchSamples,
-			Coupling: flow.OptimalTransport, States: flow.Standardised, Epochs: 1,
+			Coupling: flow.OptimalTransport, States: flow.Whitened, Epochs: 1,
 			LearningRate: 1e-3, WeightDecay: 1e-4, ClipNorm: 1, CheckpointEvery: s.checkpointEvery},
 		Evaluation: Evaluation{Functions: s.heldOut, Samples: s.evalSamples,
 			Solver: "rk4-4", Blur: 0.05, Scaling: 0.5,
@@ -100,7 +101,11 @@ func (e *Experiment) fitSpace() {
 	}
 	if s, ok := f.(family.Spatial); ok {
 		network := *e.Model.Sensor
-		network.Dimension, network.Features = f.Dim(), 2*f.Dim()+s.Terms()
+		terms := s.Terms()
+		if e.Training.States == flow.Whitened {
+			terms = closure.Terms(f.Dim(), terms)
+		}
+		network.Dimension, network.Features = f.Dim(), 2*f.Dim()+terms
 		e.Model.Sensor = &network
 	}
 }

@@ -78,7 +78,7 @@ func (e Experiment) startFits(f family.Family) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if standardised := e.Training.States == flow.Standardised; standardised != (frame != nil) {
+	if standardised := e.Training.States == flow.Standardised || e.Training.States == flow.Whitened; standardised != (frame != nil) {
 		return &FieldError{"training.states", fmt.Sprintf("%q", e.Training.States), fmt.Sprintf("%q, as of the state from which the run begins", statesOf(frame))}
 	}
 	return nil

@@ -93,7 +93,10 @@ func (s *Sampler) SampleEach(ctx context.Context, draws []sampler.Draw, solver o
 			failures[i] = fmt.Errorf("sample function %d: %w", draw.Place, err)
 			return nil
 		}
-		s.frame.Restore(x)
+		if _, err := flow.Restore(s.conditioner, s.frame, functions[i], x); err != nil {
+			failures[i] = err
+			return nil
+		}
 		samples[i] = x
 		return nil
 	}, nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/layers"
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 const (
@@ -83,11 +84,12 @@ func (s *Sampler) Density(ctx context.Context, draw Draw, solver ode.Solver) (q 
 		return q, fmt.Errorf("sample function %d: %w", draw.Place, err)
 	}
 	q.X = x
-	s.frame.Restore(q.X)
-	for k := range s.frame {
-		for i := range q.Log {
-			q.Log[i] -= math.Log(math.Abs(s.frame[k].Std))
-		}
+	volume, err := flow.Restore(s.conditioner, s.frame, draw.Function, q.X)
+	if err != nil {
+		return q, err
+	}
+	for i := range q.Log {
+		q.Log[i] -= volume
 	}
 	return q, nil
 }

@@ -180,8 +180,9 @@ func (s *Sampler) SampleEach(ctx context.Context, draws []Draw, solver ode.Solve
 			failures[i] = fmt.Errorf("sample function %d: %w", draw.Place, err)
 			continue
 		}
-		s.frame.Restore(x)
-		samples[i] = x
+		if _, failures[i] = flow.Restore(s.conditioner, s.frame, functions[i], x); failures[i] == nil {
+			samples[i] = x
+		}
 	}
 	return samples, failures, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/batch"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // Batch is a micro-batch of n functions with S samples each, row-major.
@@ -107,7 +108,7 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 			Function: family.Function{Fields: dst.fields[first:len(dst.fields):len(dst.fields)]},
 		})
 
-		samples, before := s.Samples(pick.Function), len(dst.X1)
+		samples := s.Samples(pick.Function)
 		a.plan.Block(pick, a.indices)
 		hi, lo := random.Key(a.plan.Seed, "flow", uint64(pick.Global), uint64(pick.Pass))
 		a.source.Seed(hi, lo)
@@ -119,7 +120,6 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 		} else {
 			a.draw(dst, samples)
 		}
-		a.Frame.Standardise(dst.X1[before:])
 		dst.Uses = append(dst.Uses, ledger.Use{Shard: s.Manifest().Shard, Word: a.hasher.Word(s.First()+pick.Function, a.indices)})
 		dst.Functions++
 	}
@@ -141,6 +141,12 @@ func (a *Assembler) draw(dst *Batch, samples []float32) {
 // conditioner does.
 func (a *Assembler) Complete(ctx context.Context, b *Batch) error {
 	if err := a.conditioner.Condition(ctx, b.Inputs, b.subjects); err != nil {
+		return err
+	}
+	width := b.Samples * a.dim
+	if err := simulate.Each(ctx, len(b.subjects), func(_ context.Context, i int) error {
+		return Standardise(a.conditioner, a.Frame, b.subjects[i], b.X1[i*width:(i+1)*width])
+	}, nil); err != nil {
 		return err
 	}
 	b.subjects, b.fields = b.subjects[:0], b.fields[:0]

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -17,10 +18,13 @@ const (
 	// Standardised states are z_k = (x_k − mean_k)/std_k, mean and std over the training
 	// samples. Learning then depends on no unit of x.
 	Standardised States = "standardised"
+	// Whitened states are z = L⁻¹(x − m), with mean m and covariance LLᵀ of the Gaussian closure of
+	// each equation (package closure): for equations without a grid.
+	Whitened States = "whitened"
 )
 
 // StatesKinds lists the known ones.
-func StatesKinds() []States { return []States{Raw, Standardised} }
+func StatesKinds() []States { return []States{Raw, Standardised, Whitened} }
 
 // Frame are the flow's coordinates: the standard of every coordinate of a state. The empty
 // frame leaves states as they are.
@@ -58,6 +62,14 @@ func (f Frame) Restore(z []float32) {
 			z[i] = float32(s.Mean + s.Std*float64(z[i]))
 		}
 	}
+}
+
+// logVolume is log |det ∂x/∂z|.
+func (f Frame) logVolume() (sum float64) {
+	for _, s := range f {
+		sum += math.Log(math.Abs(s.Std))
+	}
+	return sum
 }
 
 // Standardised returns the states x [n, d] in the flow's coordinates: x itself in the empty

@@ -126,11 +126,11 @@ func TestParticlesHaveNoUnit(t *testing.T) {
 	of := func(length, rate float64) *flow.Batch {
 		f := inUnits{particles, length, rate}
 		c := probe.Config{Kind: probe.Pairs, Sensors: 40, Steps: 20, DT: 0.001 / rate}
-		standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), probe.OverRows)
+		standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), probe.OverRows, flow.Raw)
 		if err != nil {
 			t.Fatal(err)
 		}
-		conditioner, err := flow.NewProbed(inputOf(c), c, f, 1, standards)
+		conditioner, err := flow.NewProbed(inputOf(c), c, f, 1, standards, flow.Raw)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,13 +20,16 @@ type Probed struct {
 	family    family.Family
 	seed      uint64
 	standards []shard.Standard // by feature
+	whitened  bool
+	bases     bases // where whitened
 }
 
 // NewProbed makes the one input of a network, of shape config.Shape(), for
 // functions of the family with that seed. standards are those that Standards
-// computed for the training functions, also where config has other sensors.
+// computed for the training functions, also where config has other sensors. Of Whitened states
+// the probes are those of each function's equation in its own coordinates.
 func NewProbed(
-	input velocity.Input, config probe.Config, f family.Family, seed uint64, standards []shard.Standard,
+	input velocity.Input, config probe.Config, f family.Family, seed uint64, standards []shard.Standard, states States,
 ) (*Probed, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("probes: %w", err)
@@ -37,16 +40,19 @@ func NewProbed(
 	if len(standards) != config.Features() {
 		return nil, fmt.Errorf("%d standards for probes of %d features", len(standards), config.Features())
 	}
-	return &Probed{config: config, family: f, seed: seed, standards: standards}, nil
+	return &Probed{config: config, family: f, seed: seed, standards: standards, whitened: states == Whitened}, nil
 }
 
 // Standards are those of the features, over the probes of the family's functions of
 // these numbers.
 func Standards(
-	ctx context.Context, config probe.Config, f family.Family, seed uint64, functions []int, scale probe.Scale,
+	ctx context.Context, config probe.Config, f family.Family, seed uint64, functions []int, scale probe.Scale, states States,
 ) ([]shard.Standard, error) {
 	return config.Standards(ctx, functions, func(i int) (sde.System, error) {
 		function, err := f.Function(seed, i)
+		if err == nil && states == Whitened {
+			return Whiten(function.System), nil
+		}
 		return function.System, err
 	}, seed, f.Name(), scale)
 }
@@ -57,7 +63,7 @@ func (p *Probed) Condition(ctx context.Context, inputs [][]float32, subjects []S
 	total := before + len(subjects)*size
 	inputs[0] = slices.Grow(inputs[0], total-before)[:total]
 	return simulate.Each(ctx, len(subjects), func(_ context.Context, i int) error {
-		system, err := p.system(subjects[i])
+		system, err := p.seen(subjects[i])
 		if err != nil {
 			return err
 		}

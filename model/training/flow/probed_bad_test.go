@@ -33,13 +33,13 @@ func TestProbedIsAFunctionOfTheSubject(t *testing.T) {
 		if err != nil || !slices.Equal(alone[0], want[0]) {
 			t.Errorf("%s: other probes on one thread, error %v", name, err)
 		}
-		standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), probe.OverRows)
+		standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), probe.OverRows, flow.Raw)
 		if err != nil {
 			t.Fatal(err)
 		}
 		one := c
 		one.Sensors = 1
-		single, err := flow.NewProbed(inputOf(one), one, f, 1, standards)
+		single, err := flow.NewProbed(inputOf(one), one, f, 1, standards, flow.Raw)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,11 +23,11 @@ func probed(t testing.TB, name string, c probe.Config, scale probe.Scale) (*flow
 	if err != nil {
 		t.Fatal(err)
 	}
-	standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), scale)
+	standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), scale, flow.Raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := flow.NewProbed(inputOf(c), c, f, 1, standards)
+	p, err := flow.NewProbed(inputOf(c), c, f, 1, standards, flow.Raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestProbedRefusals(t *testing.T) {
 		"standards": {[]int{4, 5, 8}, c, standards[1:], "7 standards for probes of 8 features"},
 		"config":    {[]int{4, 0, 8}, probe.Config{Kind: probe.Walk, Sensors: 4, DT: 1}, standards, "steps"},
 	} {
-		if _, err := flow.NewProbed(velocity.Input{Name: "probes", Shape: c.shape}, c.config, f, 1, c.standards); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := flow.NewProbed(velocity.Input{Name: "probes", Shape: c.shape}, c.config, f, 1, c.standards, flow.Raw); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestProbedRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := flow.Standards(t.Context(), c, line, 1, numbers(3), probe.OverRows); !errors.Is(err, probe.ErrSystem) {
+	if _, err := flow.Standards(t.Context(), c, line, 1, numbers(3), probe.OverRows, flow.Raw); !errors.Is(err, probe.ErrSystem) {
 		t.Errorf("probes on the line: %v", err)
 	}
 }

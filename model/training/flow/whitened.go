@@ -1,0 +1,117 @@
+package flow
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/ergoflow/ergoflow/data/equations/closure"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+)
+
+// Based is a Conditioner whose subjects have coordinates of their own, those of Whitened states.
+type Based interface {
+	// Base are those of a subject; ok is false where the Frame's are meant.
+	Base(s Subject) (b closure.Base, ok bool, err error)
+}
+
+// Standardise turns states x [n, d] of a subject into the flow's coordinates, in place.
+func Standardise(c Conditioner, f Frame, s Subject, x []float32) error {
+	b, ok, err := baseOf(c, s)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		b.Standardise(x)
+	default:
+		f.Standardise(x)
+	}
+	return nil
+}
+
+// Restore is the inverse of Standardise. It returns log |det ∂x/∂z|.
+func Restore(c Conditioner, f Frame, s Subject, z []float32) (logVolume float64, err error) {
+	b, ok, err := baseOf(c, s)
+	switch {
+	case err != nil:
+		return 0, err
+	case ok:
+		b.Restore(z)
+		return b.LogVolume(), nil
+	}
+	f.Restore(z)
+	return f.logVolume(), nil
+}
+
+func baseOf(c Conditioner, s Subject) (b closure.Base, ok bool, err error) {
+	if based, is := c.(Based); is {
+		return based.Base(s)
+	}
+	return b, false, nil
+}
+
+// bases are those of the family's functions, by number.
+type bases struct {
+	mu   sync.Mutex
+	made map[int]closure.Base
+}
+
+// mostBases are kept, of at most 33 kB each: a batch needs each twice.
+const mostBases = 2048
+
+// of is the base of function i, which has that equation.
+func (b *bases) of(i int, space sde.Space) closure.Base {
+	b.mu.Lock()
+	base, known := b.made[i]
+	b.mu.Unlock()
+	if known {
+		return base
+	}
+	base = closure.Of(space)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.made == nil || len(b.made) >= mostBases {
+		b.made = make(map[int]closure.Base)
+	}
+	b.made[i] = base
+	return base
+}
+
+// Base implements Based.
+func (p *Probed) Base(s Subject) (b closure.Base, ok bool, err error) {
+	if !p.whitened {
+		return b, false, nil
+	}
+	system, err := p.system(s)
+	if err != nil {
+		return b, false, err
+	}
+	space, is := system.(sde.Space)
+	if !is {
+		return b, false, fmt.Errorf("function %d: %T has no whitened states", s.Index, system)
+	}
+	if s.Function.System != nil { // any equation may have that number
+		return closure.Of(space), true, nil
+	}
+	return p.bases.of(s.Index, space), true, nil
+}
+
+// seen is the equation whose probes the network reads: that of the flow's coordinates.
+func (p *Probed) seen(s Subject) (sde.System, error) {
+	system, err := p.system(s)
+	if err != nil || !p.whitened {
+		return system, err
+	}
+	b, _, err := p.Base(s)
+	if err != nil {
+		return nil, err
+	}
+	return b.Equation(system.(sde.Space)), nil
+}
+
+// Whiten is a function's equation in the coordinates of Whitened states, if it is a Space.
+func Whiten(system sde.System) sde.System {
+	if space, ok := system.(sde.Space); ok {
+		return closure.Of(space).Equation(space)
+	}
+	return system
+}
