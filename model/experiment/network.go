@@ -64,14 +64,14 @@ func (e Experiment) modelFits(f family.Family) error {
 	names, models := e.Model.members()
 	path, model := "model."+names[0], models[0]
 	_, spatial := f.(family.Spatial)
-	if e.Training.States == flow.Whitened && !spatial {
-		return &FieldError{"training.states", fmt.Sprintf("%q", flow.Whitened), fmt.Sprintf("another one for %s: it has a grid, or particles", f.Name())}
-	}
 	switch paths := e.Probes != nil && e.Probes.Kind == probe.Path; {
 	case spatial && !paths:
 		return fmt.Errorf("%s has no grid, which %s needs: name the experiment anyd, or give the family a grid instead of a box", f.Name(), e.Name)
 	case paths && !spatial:
 		return fmt.Errorf("%s has no box, which probes of kind %s need: name another experiment, or give the family a box instead of a grid", f.Name(), probe.Path)
+	}
+	if e.Training.States == flow.Whitened && !spatial {
+		return &FieldError{"training.states", fmt.Sprintf("%q", flow.Whitened), fmt.Sprintf("another one for %s: it has a grid, or particles", f.Name())}
 	}
 	if model.Dim() != f.Dim() {
 		return &FieldError{path + ".dimension", model.Dim(), fmt.Sprintf("%d, the dimension of %s", f.Dim(), f.Name())}

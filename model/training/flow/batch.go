@@ -125,6 +125,18 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 	}
 }
 
+// standardise turns the samples into the flow's coordinates.
+func (a *Assembler) standardise(ctx context.Context, b *Batch) error {
+	if _, ok := whitened(a.conditioner); !ok {
+		a.Frame.Standardise(b.X1)
+		return nil
+	}
+	width := b.Samples * a.dim
+	return simulate.Each(ctx, len(b.subjects), func(_ context.Context, i int) error {
+		return Standardise(a.conditioner, a.Frame, b.subjects[i], b.X1[i*width:(i+1)*width])
+	}, nil)
+}
+
 // draw appends the block of the stored samples, with independent noise.
 func (a *Assembler) draw(dst *Batch, samples []float32) {
 	for _, i := range a.indices {
@@ -143,10 +155,7 @@ func (a *Assembler) Complete(ctx context.Context, b *Batch) error {
 	if err := a.conditioner.Condition(ctx, b.Inputs, b.subjects); err != nil {
 		return err
 	}
-	width := b.Samples * a.dim
-	if err := simulate.Each(ctx, len(b.subjects), func(_ context.Context, i int) error {
-		return Standardise(a.conditioner, a.Frame, b.subjects[i], b.X1[i*width:(i+1)*width])
-	}, nil); err != nil {
+	if err := a.standardise(ctx, b); err != nil {
 		return err
 	}
 	b.subjects, b.fields = b.subjects[:0], b.fields[:0]

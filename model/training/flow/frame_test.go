@@ -199,3 +199,74 @@ func storeSamples(t *testing.T, samples []float32, dim int) (*shard.Shard, flow.
 	t.Cleanup(func() { s.Close() })
 	return s, frame
 }
+
+// Of whitened states each function has coordinates of its own: its samples, the probes that the
+// network reads, and what is restored are those of its Gaussian closure.
+func TestWhitened(t *testing.T) {
+	f, err := family.ByName(`{"name":"linear","dim":3,"box":[-9,9],"parameters":{"k":"uniform(1, 4)","m":"vector(normal(0, 3))"},"drift":"-k*(x - m)","diffusion":"1"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := probe.Config{Kind: probe.Path, Sensors: 8, Steps: 4, DT: 0.01, Dim: 3, Terms: 9}
+	standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), probe.OverRows, flow.Whitened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := flow.NewProbed(inputOf(c), c, f, 1, standards, flow.Whitened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		function, err := f.Function(1, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float32, 4000*3)
+		scheme := simulate.Scheme{DT: 0.002, BurnIn: 3000, Thin: 1, Chains: 4000}
+		if err := simulate.EulerMaruyama(t.Context(), x, function.System, scheme, 1, 0, "whitened"); err != nil {
+			t.Fatal(err)
+		}
+		z := slices.Clone(x)
+		if err := flow.Standardise(p, nil, flow.Subject{Index: i}, z); err != nil {
+			t.Fatal(err)
+		}
+		mean, square := 0., 0.
+		for _, v := range z {
+			mean += float64(v) / float64(len(z))
+			square += float64(v) * float64(v) / float64(len(z))
+		}
+		if math.Abs(mean) > 0.05 || math.Abs(square-1) > 0.08 {
+			t.Errorf("function %d: mean %.3f and mean square %.3f of its samples, want 0 and 1", i, mean, square)
+		}
+		volume, err := flow.Restore(p, nil, flow.Subject{Index: i, Function: function}, z)
+		if err != nil || math.IsNaN(volume) {
+			t.Fatal(volume, err)
+		}
+		for k, v := range z {
+			if math.Abs(float64(v-x[k])) > 1e-3 {
+				t.Fatalf("function %d: %v is restored as %v", i, x[k], v)
+			}
+		}
+	}
+	// All functions are the same equation there, dz = −k·z dt + √(2k) dW: rows differ by k alone.
+	inputs := make([][]float32, 1)
+	if err := p.Condition(t.Context(), inputs, []flow.Subject{{Index: 0}, {Index: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	row := func(at int) []float64 {
+		var v []float64
+		for k, s := range standards {
+			v = append(v, s.Mean+s.Std*float64(inputs[0][at+k]))
+		}
+		return v
+	}
+	for _, at := range []int{0, c.Size()} {
+		v := row(at)
+		k := v[6] * v[6] / 2
+		for r := range 3 {
+			if math.Abs(v[3+r]+k*v[r]) > 0.05*(1+k) {
+				t.Errorf("the drift at z = %.3f is %.3f, want %.3f", v[r], v[3+r], -k*v[r])
+			}
+		}
+	}
+}

@@ -8,45 +8,46 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// Based is a Conditioner whose subjects have coordinates of their own, those of Whitened states.
+// Based is a Conditioner whose subjects may have coordinates of their own.
 type Based interface {
-	// Base are those of a subject; ok is false where the Frame's are meant.
-	Base(s Subject) (b closure.Base, ok bool, err error)
+	// Whitened reports whether they have: those of Whitened states. Otherwise they have a Frame's.
+	Whitened() bool
+	// Base are the coordinates of a subject, where it is Whitened.
+	Base(s Subject) (closure.Base, error)
 }
 
 // Standardise turns states x [n, d] of a subject into the flow's coordinates, in place.
 func Standardise(c Conditioner, f Frame, s Subject, x []float32) error {
-	b, ok, err := baseOf(c, s)
-	switch {
-	case err != nil:
-		return err
-	case ok:
-		b.Standardise(x)
-	default:
+	based, ok := whitened(c)
+	if !ok {
 		f.Standardise(x)
+		return nil
 	}
-	return nil
+	b, err := based.Base(s)
+	if err == nil {
+		b.Standardise(x)
+	}
+	return err
 }
 
 // Restore is the inverse of Standardise. It returns log |det ∂x/∂z|.
 func Restore(c Conditioner, f Frame, s Subject, z []float32) (logVolume float64, err error) {
-	b, ok, err := baseOf(c, s)
-	switch {
-	case err != nil:
-		return 0, err
-	case ok:
-		b.Restore(z)
-		return b.LogVolume(), nil
+	based, ok := whitened(c)
+	if !ok {
+		f.Restore(z)
+		return f.logVolume(), nil
 	}
-	f.Restore(z)
-	return f.logVolume(), nil
+	b, err := based.Base(s)
+	if err != nil {
+		return 0, err
+	}
+	b.Restore(z)
+	return b.LogVolume(), nil
 }
 
-func baseOf(c Conditioner, s Subject) (b closure.Base, ok bool, err error) {
-	if based, is := c.(Based); is {
-		return based.Base(s)
-	}
-	return b, false, nil
+func whitened(c Conditioner) (Based, bool) {
+	based, ok := c.(Based)
+	return based, ok && based.Whitened()
 }
 
 // bases are those of the family's functions, by number.
@@ -76,23 +77,23 @@ func (b *bases) of(i int, space sde.Space) closure.Base {
 	return base
 }
 
+// Whitened implements Based.
+func (p *Probed) Whitened() bool { return p.whitened }
+
 // Base implements Based.
-func (p *Probed) Base(s Subject) (b closure.Base, ok bool, err error) {
-	if !p.whitened {
-		return b, false, nil
-	}
+func (p *Probed) Base(s Subject) (b closure.Base, err error) {
 	system, err := p.system(s)
 	if err != nil {
-		return b, false, err
+		return b, err
 	}
-	space, is := system.(sde.Space)
-	if !is {
-		return b, false, fmt.Errorf("function %d: %T has no whitened states", s.Index, system)
+	space, ok := system.(sde.Space)
+	if !ok {
+		return b, fmt.Errorf("function %d: %T has no whitened states", s.Index, system)
 	}
 	if s.Function.System != nil { // any equation may have that number
-		return closure.Of(space), true, nil
+		return closure.Of(space), nil
 	}
-	return p.bases.of(s.Index, space), true, nil
+	return p.bases.of(s.Index, space), nil
 }
 
 // seen is the equation whose probes the network reads: that of the flow's coordinates.
@@ -101,7 +102,7 @@ func (p *Probed) seen(s Subject) (sde.System, error) {
 	if err != nil || !p.whitened {
 		return system, err
 	}
-	b, _, err := p.Base(s)
+	b, err := p.Base(s)
 	if err != nil {
 		return nil, err
 	}
