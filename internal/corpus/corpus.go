@@ -228,3 +228,21 @@ func unpack(path, dir string) error {
 		}
 	}
 }
+
+// Put writes a file into a directory.
+func Put(t *testing.T, dir, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Get reads a file of a directory.
+func Get(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}

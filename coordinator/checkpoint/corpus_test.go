@@ -1,0 +1,49 @@
+package checkpoint
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/internal/corpus"
+)
+
+// Checkpoints that each release has stored are there, whole.
+func TestCorpus(t *testing.T) {
+	const file = "checkpoints.db"
+	corpus.Check(t, "checkpoints",
+		func(dir string) {
+			s, err := Open(filepath.Join(dir, file), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			save(t, s, "0123456789abcdef", 10, 0.5, payload(1, 300))
+			save(t, s, "0123456789abcdef", 20, 0.25, payload(2, 300))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func(dir string) any {
+			s, err := Open(filepath.Join(dir, file), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if err := s.Verify(t.Context()); err != nil {
+				t.Error(err)
+			}
+			list, err := s.List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := map[string]any{"list": list}
+			for _, info := range list {
+				_, data, err := s.Read(info.ID)
+				if err != nil {
+					t.Error(err)
+				}
+				read[info.ID] = data
+			}
+			save(t, s, "0123456789abcdef", 30, 0.1, payload(3, 300)) // it can go on
+			return read
+		})
+}
