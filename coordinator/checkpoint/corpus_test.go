@@ -1,9 +1,15 @@
 package checkpoint
 
 import (
+	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"github.com/ergoflow/ergoflow/internal/corpus"
 )
 
@@ -46,4 +52,20 @@ func TestCorpus(t *testing.T) {
 			save(t, s, "0123456789abcdef", 30, 0.1, payload(3, 300)) // it can go on
 			return read
 		})
+}
+
+// A file of a later format is refused.
+func TestNewerStore(t *testing.T) {
+	s := newStore(t)
+	if err := s.db.Update(func(tx *bbolt.Tx) error { return boltfile.Stamp(tx, format+1) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, readOnly := range []bool{true, false} {
+		if _, err := Open(s.Path(), readOnly); !errors.Is(err, ergoflow.ErrNewer) || !strings.Contains(err.Error(), "checkpoints.db has format 2") {
+			t.Error(err)
+		}
+	}
 }

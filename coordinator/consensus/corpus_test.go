@@ -1,11 +1,16 @@
 package consensus
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
+	"go.etcd.io/bbolt"
 
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"github.com/ergoflow/ergoflow/internal/corpus"
 )
 
@@ -70,5 +75,21 @@ func must[T any](v T, err error) func(*testing.T) T {
 			t.Fatal(err)
 		}
 		return v
+	}
+}
+
+// A log of a later format is refused.
+func TestNewerLog(t *testing.T) {
+	dir := t.TempDir()
+	l, err := openLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = l.update("stamp", func(tx *bbolt.Tx) error { return boltfile.Stamp(tx, logFormat+1) })
+	if err := errors.Join(err, l.close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openLog(dir); !errors.Is(err, ergoflow.ErrNewer) || !strings.Contains(err.Error(), "raft.db has format 2") {
+		t.Error(err)
 	}
 }

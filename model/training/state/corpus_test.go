@@ -1,8 +1,12 @@
 package state_test
 
 import (
+	"bytes"
+	"errors"
+	"strings"
 	"testing"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/corpus"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
@@ -37,4 +41,12 @@ func TestCorpus(t *testing.T) {
 			}
 			return read
 		})
+}
+
+// A state of a later format is refused as such.
+func TestNewerState(t *testing.T) {
+	newer := bytes.Replace(encode(t, golden()), []byte("ergoflow-state-3"), []byte("ergoflow-state-5"), 1)
+	if _, err := state.Decode(newer, layout); !errors.Is(err, ergoflow.ErrNewer) || !strings.Contains(err.Error(), "the training state has format 5") {
+		t.Error(err)
+	}
 }
