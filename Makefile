@@ -243,6 +243,10 @@ generate: .venv ## generate protobuf code from the .proto files
 			--go_out=$$dir --go_opt=paths=source_relative \
 			--go-grpc_out=$$dir --go-grpc_opt=paths=source_relative $${proto##*/} || exit; done
 
+.PHONY: corpus
+corpus: ## add what this release writes to internal/corpus, for tests of later ones
+	$(GO) test -count=1 -run '^TestCorpus' $$(grep -rl --include='*_test.go' '"github.com/ergoflow/ergoflow/internal/corpus"' . | xargs -n1 dirname | sort -u) -args -corpus.write
+
 vuln: ## look for known vulnerabilities; GOVULNDB=file:///…
 	@echo 'reading $(GOVULNDB); without network: make vuln GOVULNDB=$$(make -s vulndb)'
 	$(GO) run $(GOVULNCHECK) -db $(GOVULNDB) ./...

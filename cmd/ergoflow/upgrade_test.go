@@ -125,7 +125,8 @@ func upgradeOfNumerics(t *testing.T) {
 	st := c.until("two workers train", training(2, 20))
 
 	c.program = next
-	c.add(network.Host("c"), on[0].Address)
+	third := network.Host("c")
+	c.add(third, third.Address)
 	c.until("a worker waits", func(st coordinator.Status) bool {
 		return slices.ContainsFunc(st.Workers, func(w machine.WorkerStatus) bool {
 			return w.State == "aside" && w.Numerics == 2 && strings.Contains(w.Reason, "numerics 2, and the run goes on by 1")
