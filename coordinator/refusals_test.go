@@ -189,7 +189,7 @@ func TestRefusedRequests(t *testing.T) {
 	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("no plan: %v", err)
 	}
-	for version, want := range map[string]string{"": "version", "v0": "the worker is ergoflow v0"} {
+	for version, want := range map[string]string{"": "upgrade the command", "v0": "the command is ergoflow v0"} {
 		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Version: version})
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
 			t.Errorf("version %q: %v", version, err)

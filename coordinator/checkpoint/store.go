@@ -20,7 +20,6 @@ var (
 	bucketManifests   = []byte("manifests")
 	bucketChunks      = []byte("chunks")
 	bucketIndex       = []byte("index")
-	keyFormat         = []byte("format")
 )
 
 // Store is an open file of checkpoints. Its methods may be called concurrently.
