@@ -16,7 +16,7 @@ const maxNamed = 3
 func versions(st coordinator.Status) string {
 	others := make(map[string][]string)
 	for _, w := range st.Workers {
-		if w.Version != st.Version {
+		if w.Version != st.Version && w.Version != "" { // older coordinators do not say it
 			others[w.Version] = append(others[w.Version], string(w.ID))
 		}
 	}
