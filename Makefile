@@ -31,7 +31,7 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne|SharedHosts|StoreNATS|StoreS3|RollingUpgrade|UpgradeOfNumerics
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|OwnNATS|OwnNATSSeveral|Pods|SecuredLater|SecuredOneByOne|SharedHosts|StoreNATS|StoreS3|RollingUpgrade|UpgradeOfNumerics
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
@@ -96,7 +96,7 @@ many-e2e: failover stores ## run clusters with several coordinators, and cluster
 .PHONY: stores
 stores: bin/versitygw ## test the stores of shards and checkpoints, with a real server of S3 and with hosts that share nothing (minutes)
 	$(GO) test -count=1 ./data/store/... ./coordinator/archive -args -s3.server $(CURDIR)/bin/versitygw
-	$(GO) test -count=1 -v -run '^TestStore(NATS|S3)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw
+	$(GO) test -count=1 -v -run '^Test(StoreNATS|StoreS3|OwnNATS|OwnNATSSeveral)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw
 
 kills: ## kill each process of local runs in each phase; COUNT=200
 	$(GO) test -count=1 -v -timeout $$(($(COUNT) + 10))m -run '^TestKills$$' ./cmd/ergoflow -args -kills $(COUNT)

@@ -23,6 +23,8 @@ type Addresses struct {
 	Join    string `json:"join,omitempty"` // host:port to join by certificate or token; empty in plain text
 	HTTP    string `json:"http,omitempty"` // host:port of the page and the metrics; empty: none
 	NATS    string `json:"nats"`           // URL of the job queue, without credentials
+	// NATSDomain is the domain of JetStream there; empty: the server's own.
+	NATSDomain string `json:"nats_domain,omitempty"`
 	// Plaintext is the host:port of the gossip of workers in plain text, where a secured
 	// coordinator accepts them.
 	Plaintext string `json:"plaintext,omitempty"`

@@ -35,7 +35,12 @@ type Config struct {
 	HTTP      string // page and metrics, host:port; empty: none
 	NATS      string // URL of a job queue; default: an embedded one
 	NATSFiles string // directory with what that server asks for, as jobs.Access
-	Insecure  bool   // allows addresses beyond loopback without encryption and authentication
+	// NATSDomain is the domain of JetStream that keeps the jobs of NATS; empty: the server's own.
+	NATSDomain string
+	// NATSReplicas is how many servers of NATS keep each stream of jobs. Default: 3 where there are
+	// several coordinators; otherwise as many as keep it, and 1 of a new stream.
+	NATSReplicas int
+	Insecure     bool // allows addresses beyond loopback without encryption and authentication
 	// AcceptPlaintext has a secured coordinator also accept workers without a certificate, while
 	// a cluster changes from plain text: it is where they gossip, host:port. Empty: it accepts none.
 	AcceptPlaintext string
@@ -77,6 +82,7 @@ type Config struct {
 	Asked  <-chan os.Signal
 
 	timing   machine.Config // tests shorten it
+	patience time.Duration  // with a NATS server that is away; tests shorten it
 	election time.Duration  // of consensus.Config; tests prolong it: many of them share few processors
 	location store.Location // of Store
 }
@@ -115,6 +121,12 @@ func (c Config) validated() (Config, error) {
 		return c, err
 	}
 	c.Store = c.location.String()
+	if c.NATS == "" && (c.NATSDomain != "" || c.NATSReplicas != 0) {
+		return c, errors.New("a domain and replicas of jobs are those of other NATS servers: they need NATS")
+	}
+	if len(c.Peers) > 1 {
+		c.NATSReplicas = cmp.Or(c.NATSReplicas, replicasOfSeveral)
+	}
 	if err := c.checkPeers(); err != nil {
 		return c, err
 	}
@@ -126,6 +138,10 @@ func (c Config) validated() (Config, error) {
 	c.Join, c.Jobs = cmp.Or(c.Join, free), cmp.Or(c.Jobs, free)
 	return c, nil
 }
+
+// replicasOfSeveral is how many servers keep each stream of jobs where there are several
+// coordinators: they are there to survive the loss of a machine.
+const replicasOfSeveral = 3
 
 var (
 	// ErrCommonStore: the shards of several coordinators must outlive each of them.

@@ -24,12 +24,17 @@ func (l *loop) scan(plan ergoflow.Plan) {
 	l.scanning[plan.Run] = true
 	l.unwatch()
 	_, listening := l.watched[plan.Run]
+	underWay, begun := l.publishing[plan.Run]
 	l.help(func(ctx context.Context) {
 		if !listening {
 			l.watch(ctx, plan)
 		}
 		result := machine.Scanned{Run: plan.Run}
 		var err error
+		queued := -1 // not known, or jobs are being published
+		if begun && underWay == 0 {
+			queued = l.queued(ctx, plan.Run)
+		}
 		if result.Present, err = l.presentShards(ctx, plan.Dataset, plan.Shards+1); err != nil {
 			return
 		}
@@ -43,9 +48,55 @@ func (l *loop) scan(plan ergoflow.Plan) {
 		result.HasCheckpoint, result.Checkpoint = ok, info.Mark()
 		l.do(func() {
 			delete(l.scanning, plan.Run)
+			if lost := lost(plan, result.Present, queued); l.again(plan.Run, len(lost) > 0) {
+				l.step(machine.Unpublished{Run: plan.Run, Shards: lost, Reason: fmt.Sprintf("the queue has %d jobs for %d missing shards: its server has lost some", queued, len(lost))})
+			}
 			l.step(result)
 		})
 	})
+}
+
+// queued asks how many jobs of a run the queue has; -1: it does not say. Ask before a look at the
+// store: a job goes once its shard is there.
+func (l *loop) queued(ctx context.Context, run string) int {
+	ctx, cancel := context.WithTimeout(ctx, depthWait)
+	defer cancel()
+	depth, err := l.queue.Depth(ctx, run)
+	if err != nil {
+		return -1
+	}
+	return int(min(depth.Waiting, ergoflow.MaxShards)) + depth.Out
+}
+
+// again reports whether the queue had too few jobs of a run at the last look, too. Once is not
+// enough: a server counts new jobs a moment later.
+func (l *loop) again(run string, few bool) bool {
+	before := l.few[run]
+	delete(l.few, run)
+	if few && !before {
+		l.few[run] = true
+	}
+	return few && before
+}
+
+// lost are the missing shards of a plan, where the queue has fewer jobs. Which of them have none it
+// does not say, and it leaves those that have one.
+func lost(plan ergoflow.Plan, present []int, queued int) []int {
+	missing := plan.Shards + 1 - len(present)
+	if queued < 0 || queued >= missing {
+		return nil
+	}
+	there := make(map[int]bool, len(present))
+	for _, k := range present {
+		there[k] = true
+	}
+	all := make([]int, 0, missing)
+	for k := range plan.Shards + 1 {
+		if !there[k] {
+			all = append(all, k)
+		}
+	}
+	return all
 }
 
 // unwatch ends the subscriptions to results of runs that are no longer conducted, and forgets
@@ -62,6 +113,8 @@ func (l *loop) unwatch() {
 		if !slices.ContainsFunc(conducted, func(c fleet.Conducted) bool { return c.Plan.Run == run && !c.Ended }) {
 			cancel()
 			delete(l.watched, run)
+			delete(l.publishing, run)
+			delete(l.few, run)
 		}
 	}
 }
@@ -131,7 +184,13 @@ func (l *loop) result(ctx context.Context, plan ergoflow.Plan, r jobs.Result) {
 
 // publish puts jobs into the queue.
 func (l *loop) publish(plan ergoflow.Plan, shards []int) {
+	l.publishing[plan.Run]++
 	l.help(func(ctx context.Context) {
+		defer l.do(func() {
+			if _, conducted := l.publishing[plan.Run]; conducted {
+				l.publishing[plan.Run]--
+			}
+		})
 		list, err := makeJobs(plan, shards)
 		if err == nil {
 			err = l.queue.Publish(ctx, list)

@@ -85,6 +85,9 @@ type loop struct {
 	copies   *copies         // nil likewise
 
 	watched map[string]context.CancelFunc // runs whose job results are subscribed to; ends that
+	// publishing counts the publications of jobs under way, of each run that had one.
+	publishing map[string]int
+	few        map[string]bool // runs of which the queue had too few jobs at the last look
 }
 
 // Decision is a reason of the fleet, for the status.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
@@ -19,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/upkeep"
 	"github.com/ergoflow/ergoflow/internal/webserver"
 )
 
@@ -181,8 +185,40 @@ type services struct {
 	location string      // of the store, for workers
 }
 
-// openServices opens them.
-func openServices(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (*services, error) {
+// natsPause is before another try to open the jobs and shards at a NATS server.
+const natsPause = 2 * time.Second
+
+// natsPatience is how long a coordinator that starts waits for a NATS server that is away. Servers
+// of a cluster that lost one elect another leader in about ten seconds.
+const natsPatience = 30 * time.Second
+
+// openServices opens them. It waits for a NATS server that is away: without end where there are
+// several coordinators, since the next one that leads would find it away, too. It does not wait
+// for what somebody has to set up.
+func openServices(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (s *services, err error) {
+	if c.NATS == "" {
+		return openServicesOnce(ctx, c, last, security, closing)
+	}
+	late := time.Now().Add(cmp.Or(c.patience, natsPatience))
+	err = upkeep.Until(ctx, natsPause, func() (final bool, err error) {
+		attempt := &closer{}
+		if s, err = openServicesOnce(ctx, c, last, security, attempt); err != nil {
+			final := neverPasses(err) || len(c.Peers) == 0 && (errors.Is(err, jobs.ErrNoJetStream) || time.Now().After(late))
+			return final, errors.Join(err, attempt.close())
+		}
+		closing.add(attempt.close)
+		return true, nil
+	}, func(err error) { c.Log.Warn("cannot open the jobs and shards; trying again", "error", err) })
+	return s, err
+}
+
+// neverPasses reports that an error of NATS stays until somebody changes the setup.
+func neverPasses(err error) bool {
+	return slices.ContainsFunc([]error{jobs.ErrPlain, jobs.ErrFiles, jobs.ErrDenied, jobs.ErrLimit, jobs.ErrReplicas, store.ErrUnsafe},
+		func(kind error) bool { return errors.Is(err, kind) })
+}
+
+func openServicesOnce(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (*services, error) {
 	var s services
 	if err := s.openJobs(ctx, c, last, security, closing); err != nil {
 		return nil, err
@@ -212,7 +248,7 @@ func (s *services) openJobs(ctx context.Context, c Config, last Addresses, secur
 	}
 	if c.NATS != "" {
 		s.natsURL = c.NATS
-		s.queue, err = jobs.Open(ctx, c.NATS, jobs.Access{Credentials: own, Files: c.NATSFiles})
+		s.queue, err = jobs.Open(ctx, c.NATS, jobs.Access{Credentials: own, Files: c.NATSFiles, Domain: c.NATSDomain}, c.NATSReplicas)
 		return err
 	}
 	dir := filepath.Join(c.Dir, "nats")

@@ -178,7 +178,7 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 		return err
 	}
 	addresses := k.addresses()
-	addresses.NATS = jobs.Public(services.natsURL)
+	addresses.NATS, addresses.NATSDomain = jobs.Public(services.natsURL), k.NATSDomain
 	if err := k.ledger.storeHere(keyAddresses, addresses); err != nil {
 		return err
 	}
@@ -234,38 +234,40 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 func (k *coordinator) newLoop(decided decided, services *services, term *consensus.Term) *loop {
 	config := k.timing
 	config.Release = ergoflow.ThisRelease()
-	messages := &convert.Messages{NATS: services.natsURL, Store: services.location, AcceptPlaintext: k.security.acceptsPlaintext()}
+	messages := &convert.Messages{NATS: services.natsURL, NATSDomain: k.NATSDomain, Store: services.location, AcceptPlaintext: k.security.acceptsPlaintext()}
 	if term != nil {
 		messages.Term, config.Patience = term.Number(), cmp.Or(config.Patience, patienceOfSeveral)
 	}
 	l := &loop{
-		fleet:    fleet.New(config, decided.known),
-		runs:     decided.runs,
-		models:   k.Models,
-		messages: messages,
-		ledger:   k.ledger,
-		saved:    k.state.checkpoints,
-		store:    services.store,
-		queue:    services.queue,
-		events:   journal.New(time.Now()),
-		stored:   rate.Sometimes{Interval: storedInterval},
-		base:     k.Log,
-		gossip:   k.members.Address(),
-		security: k.security,
-		beat:     k.Beat,
-		tracer:   k.Tracer,
-		work:     make(chan func()),
-		ended:    make(chan struct{}),
-		stopped:  make(chan struct{}),
-		sessions: make(map[machine.Session]*session),
-		scanning: make(map[string]bool),
-		watched:  make(map[string]context.CancelFunc),
-		flight:   k.Flight,
-		flights:  newFlights(k.Flight),
-		asked:    k.Asked,
-		term:     term,
-		begun:    time.Now(),
-		standing: k.standing,
+		fleet:      fleet.New(config, decided.known),
+		runs:       decided.runs,
+		models:     k.Models,
+		messages:   messages,
+		ledger:     k.ledger,
+		saved:      k.state.checkpoints,
+		store:      services.store,
+		queue:      services.queue,
+		events:     journal.New(time.Now()),
+		stored:     rate.Sometimes{Interval: storedInterval},
+		base:       k.Log,
+		gossip:     k.members.Address(),
+		security:   k.security,
+		beat:       k.Beat,
+		tracer:     k.Tracer,
+		work:       make(chan func()),
+		ended:      make(chan struct{}),
+		stopped:    make(chan struct{}),
+		sessions:   make(map[machine.Session]*session),
+		scanning:   make(map[string]bool),
+		watched:    make(map[string]context.CancelFunc),
+		publishing: make(map[string]int),
+		few:        make(map[string]bool),
+		flight:     k.Flight,
+		flights:    newFlights(k.Flight),
+		asked:      k.Asked,
+		term:       term,
+		begun:      time.Now(),
+		standing:   k.standing,
 	}
 	l.log, l.refused = l.about(journal.Coordinator), refusals{log: l.about(journal.Security)}
 	l.events.Add(time.Now(), journal.Coordinator, false, fmt.Sprintf("this coordinator is ergoflow %s, process %d", ergoflow.Build(), os.Getpid()))

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -75,7 +76,7 @@ func openStore(ctx context.Context, c Config, natsURL string, own jobs.Access, c
 	}
 	l.Cluster = "" // workers have no checkpoints there
 	if l.Scheme == store.NATS && l.Server == "" {
-		l.Server = natsURL
+		l.Server, l.Domain = natsURL, cmp.Or(l.Domain, c.NATSDomain)
 	}
 	s, err := store.Open(ctx, l, store.Options{Access: own, Create: true})
 	if err != nil {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func OpenStore(ctx context.Context, dir string, l store.Location, natsFiles stri
 			if err != nil {
 				return nil, fmt.Errorf("store %s: %w", l.Public(), err)
 			}
-			l.Server = a.NATS
+			l.Server, l.Domain = a.NATS, cmp.Or(l.Domain, a.NATSDomain)
 		}
 		if dir != "" {
 			own, err := trust.OpenCredentials(filepath.Join(dir, credentialsDir))

@@ -173,8 +173,11 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 	if samples%s.Chains != 0 {
 		return fmt.Errorf("%s.chains is %d: must be a divisor of the %d samples", path, s.Chains, samples)
 	}
-	if s.Start.Axes() > 1 && f.Dim() == 1 {
-		return fmt.Errorf("%s.start has %d laws: must be one, for a family on the line", path, s.Start.Axes())
+	if n, most := s.Start.Axes(), axes(f); n > 1 && n != most {
+		if most == 1 {
+			return fmt.Errorf("%s.start has %d laws: must be one, for a family on the line", path, n)
+		}
+		return fmt.Errorf("%s.start has %d laws: must be one, or %d", path, n, most)
 	}
 	if err := family.DomainOf(f).Holds(s.Start); err != nil {
 		return fmt.Errorf("%s.start: %w", path, err)
@@ -185,6 +188,14 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 		}
 	}
 	return nil
+}
+
+// axes is the number of laws that a start may have besides one.
+func axes(f family.Family) int {
+	if _, ok := f.(family.Spatial); ok {
+		return f.Dim()
+	}
+	return min(f.Dim(), 2)
 }
 
 // SampleSpec describes the samples of count functions: as in training for the purpose
@@ -243,6 +254,7 @@ func (d Dataset) header(k int, f family.Family) shard.Header {
 		Family: f.Name(), Dataset: d.Hash(), Shard: k, Purpose: shard.Train,
 		First: first, Count: count, Dim: f.Dim(), Fields: f.Fields(), Samples: d.Samples,
 	}
+	_, h.Distinct = f.(family.Spatial)
 	if k == d.HeldOutShard() {
 		h.Purpose, h.Samples = shard.Reference, d.StoredReference()
 	}

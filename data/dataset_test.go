@@ -107,7 +107,7 @@ func TestValidate(t *testing.T) {
 		"data.reference.start has 2 laws: must be one": func(d *Dataset) {
 			d.Family, d.Reference.Start = "vn1d", "normal(0, 1); normal(1, 1)"
 		},
-		"data.training: start has 3 laws":                 func(d *Dataset) { d.Training.Start = "normal(0, 1); normal(1, 1); normal(2, 1)" },
+		"data.training.start has 3 laws: must be one":     func(d *Dataset) { d.Training.Start = "normal(0, 1); normal(1, 1); normal(2, 1)" },
 		"data.reference: thinning":                        func(d *Dataset) { d.Reference.Thin = 0 },
 		"data.reference.chains is 128: must be a divisor": func(d *Dataset) { d.ReferenceSamples = 100 },
 		`data.draws: "best" is unknown`:                   func(d *Dataset) { d.Draws = "best" },

@@ -51,6 +51,10 @@ const (
 // a grid, such as particles.
 func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []string, err error) {
 	warnings = d.importWarnings()
+	if s, ok := f.(family.Spatial); ok {
+		more, err := d.pilotSpace(ctx, f, s.Box())
+		return append(warnings, more...), err
+	}
 	if _, draws := f.(family.Sampler); draws || f.Dim() > 2 {
 		return warnings, nil
 	}

@@ -156,3 +156,40 @@ func TestPilotRunFarFromZero(t *testing.T) {
 		}
 	}
 }
+
+// A pilot run of a family without a grid refuses what explodes, time steps that are too large and
+// samples that float32 cannot hold, and warns of short burn-ins and of boxes that are too small.
+func TestPilotRunInSpace(t *testing.T) {
+	for name, c := range map[string]struct {
+		drift, diffusion, box string
+		burnIn                int
+		refused               error
+		warning               string
+	}{
+		"good":           {"-x", "1", "[-3, 3]", 1000, nil, ""},
+		"explodes":       {"x[i]^3", "1", "[-3, 3]", 1000, simulate.ErrDiverged, ""},
+		"stiff":          {"-170*x", "1", "[-3, 3]", 1000, ErrTimeStep, ""},
+		"rather stiff":   {"-20*x", "1", "[-3, 3]", 1000, nil, "too large"},
+		"rounded":        {"-(x - 900000)", "0.01", "[899990, 900010]", 1000, ErrRounded, ""},
+		"short burn-in":  {"-x", "1", "[-3, 3]", 20, nil, "remember their start"},
+		"small box":      {"-x", "1", "[-0.3, 0.3]", 1000, nil, "outside its box"},
+		"not everywhere": {"-log(x)", "1", "[-3, 3]", 1000, family.ErrNoEquation, ""},
+	} {
+		d := tiny()
+		d.Family = fmt.Sprintf(`{"name":"a","dim":4,"box":%s,"drift":"%s","diffusion":"%s"}`, c.box, c.drift, c.diffusion)
+		d.Training.DT, d.Training.BurnIn = 0.01, c.burnIn
+		d.Reference.DT, d.Reference.BurnIn = 0.01, c.burnIn
+		f, err := family.ByName(d.Family)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		d.Training.Start, d.Reference.Start = d.DefaultStart(f), d.DefaultStart(f)
+		warnings, err := d.PilotRun(t.Context(), f)
+		if !errors.Is(err, c.refused) || err != nil && c.refused == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if text := strings.Join(warnings, "; "); !strings.Contains(text, c.warning) || c.warning == "" && text != "" {
+			t.Errorf("%s: warnings %q", name, text)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
@@ -61,8 +62,12 @@ func middle(g sde.Grid) simulate.Start {
 // run from there is sure to fail, since the grid is elsewhere and some of its functions lead
 // too slowly to it. Then it is the middle of the grid, with a tenth of its width as deviation.
 // No data set that could be generated before gets another start by this rule. In a domain that
-// does not contain the starts from N(0, 1), it is uniform on the middle half of the grid.
+// does not contain the starts from N(0, 1), it is uniform on the middle half of the grid, and
+// so it is in the box of a family without a grid.
 func (d Dataset) DefaultStart(f family.Family) simulate.Start {
+	if s, ok := f.(family.Spatial); ok {
+		return inBox(s.Box())
+	}
 	tabulated, ok := f.(gridded)
 	if !ok {
 		return ""
@@ -87,6 +92,19 @@ func (d Dataset) DefaultStart(f family.Family) simulate.Start {
 		}
 	}
 	return ""
+}
+
+// inBox is uniform on the middle half of a box, one law for each coordinate or one for all.
+func inBox(box []sde.Interval) simulate.Start {
+	var laws []string
+	for _, b := range box {
+		quarter := (b.Hi - b.Lo) / 4
+		laws = append(laws, fmt.Sprintf("uniform(%.6g, %.6g)", b.Lo+quarter, b.Hi-quarter))
+	}
+	if len(slices.Compact(slices.Clone(laws))) == 1 {
+		laws = laws[:1]
+	}
+	return simulate.Start(strings.Join(laws, "; "))
 }
 
 // reaches reports whether chains from N(0, 1), outside the grid, may be in it at that time.

@@ -150,7 +150,7 @@ func (c cli) inText(text string) (commands []string, err error) {
 // variables checks the variables of the environment that a text names: those of flags, by the
 // rule of docs/deploy.md, those of docs/operations.md, and those that a script itself reads.
 func (c cli) variables(text, documented string) (err error) {
-	known := map[string]bool{"ERGOFLOW_SETTINGS": true}
+	known := map[string]bool{"ERGOFLOW_SETTINGS": true, "ERGOFLOW_RESULTS": true} // the latter is a stream of NATS
 	capitals := func(words ...string) string {
 		return "ERGOFLOW_" + strings.ToUpper(strings.NewReplacer("-", "_", " ", "_").Replace(strings.Join(words, "_")))
 	}

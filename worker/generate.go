@@ -22,7 +22,7 @@ import (
 // the disk is full, generate waits for room. It tells waits what it waits for, and an empty
 // text when it goes on.
 func (w *worker) generate(ctx context.Context, order message.Generate, waits func(what string)) error {
-	queue, err := jobs.Connect(order.NATS, jobs.Access{Credentials: w.trust, Files: w.natsFiles})
+	queue, err := jobs.Connect(order.NATS, jobs.Access{Credentials: w.trust, Files: w.natsFiles, Domain: order.NATSDomain})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,9 @@ credentials in --dir.`,
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkAddresses(cmd, "listen", "gossip", "join", "jobs", "http", "accept-plaintext"); err != nil {
+				return err
+			}
+			if err := checkNATS(c); err != nil {
 				return err
 			}
 			if c.CertificateLife < 0 {
@@ -108,8 +112,10 @@ credentials in --dir.`,
 	f.StringVar(&models, "registry", "", "directory of the registry, or s3://BUCKET/PREFIX?endpoint=URL, that the page shows, and in which it promotes and rolls back (default: none)")
 	f.StringVar(&c.Store, "store", "", "where shards are: a directory that every worker sees, nats://BUCKET[?replicas=N] or s3://BUCKET/PREFIX?endpoint=URL (default DIR/shards)")
 	f.StringVar(&c.Jobs, "jobs", "", "address of the embedded job queue (default: port 0 on the host of --listen)")
-	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")
-	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the server of --nats asks for: ca.pem, user.creds, cert.pem and key.pem, each if needed")
+	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream, or of several of a cluster: A,B,C (default: an embedded server)")
+	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the server of --nats asks for: ca.pem, user.creds or user.password, cert.pem and key.pem, each if needed")
+	f.StringVar(&c.NATSDomain, "nats-domain", "", "domain of the JetStream behind --nats (default: that of the server)")
+	f.IntVar(&c.NATSReplicas, "nats-replicas", 0, "servers of --nats that keep each stream of jobs, 1 to 5 (default: 3 with --peers; without, as many as keep it, 1 of a new one)")
 	f.StringVar(&c.Join, "join", "", "address where workers join a secured cluster (default: port 0 on the host of --listen)")
 	f.DurationVar(&c.CertificateLife, "certificate-life", 0, "how long certificates count that the coordinator signs; their holders renew them (default 720h)")
 	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")
@@ -120,6 +126,19 @@ credentials in --dir.`,
 	cmd.MarkFlagsMutuallyExclusive("jobs", "nats")
 	cmd.MarkFlagRequired("dir")
 	return cmd
+}
+
+// checkNATS refuses what the options on a NATS server cannot mean.
+func checkNATS(c coordinator.Config) error {
+	switch {
+	case c.NATSReplicas < 0 || c.NATSReplicas > 5:
+		return usagef("--nats-replicas is %d: must be from 1 to 5", c.NATSReplicas)
+	case strings.ContainsAny(c.NATSDomain, ".*> \t"):
+		return usagef("--nats-domain %q: a domain has no '.', '*', '>' or space", c.NATSDomain)
+	case c.NATS == "" && (c.NATSDomain != "" || c.NATSReplicas != 0):
+		return withHint(usagef("--nats-domain and --nats-replicas are of the server of --nats"), "give --nats URL, or leave them out: the embedded server is one")
+	}
+	return nil
 }
 
 // planOf makes the plan of a submitted configuration.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -137,6 +138,13 @@ func (c *severalCluster) takenOver(how string, do func(*daemon)) *daemon {
 // startSeveral starts coordinators, each on a host and in a directory of its own, and workers.
 func startSeveral(t *testing.T, network *hosts.Network, coordinators, workers int) *severalCluster {
 	t.Helper()
+	return startSeveralWith(t, network, coordinators, workers, "", nil, nil)
+}
+
+// startSeveralWith has flags for coordinators and for workers. With a store workers do not see the
+// coordinators' directories, nor one another's caches; without one it is a directory that all see.
+func startSeveralWith(t *testing.T, network *hosts.Network, coordinators, workers int, store string, flags, workerFlags []string) *severalCluster {
+	t.Helper()
 	var on []*hosts.Host
 	var peers []string
 	for i := range coordinators {
@@ -144,8 +152,15 @@ func startSeveral(t *testing.T, network *hosts.Network, coordinators, workers in
 		on, peers = append(on, h), append(peers, h.Address+":7070")
 	}
 	common := t.TempDir()
-	store := filepath.Join(common, "shards")
-	c := &severalCluster{hostCluster: newHosts(t, on[:1], filepath.Join(common, "0"), store, "--insecure", "--peers", strings.Join(peers, ","))}
+	flags = append(slices.Clone(flags), "--insecure")
+	if coordinators > 1 {
+		flags = append(flags, "--peers", strings.Join(peers, ","))
+	}
+	c := &severalCluster{hostCluster: newHosts(t, on[:1], filepath.Join(common, "0"), cmp.Or(store, filepath.Join(common, "shards")), flags...)}
+	c.workerFlags = workerFlags
+	if store != "" {
+		c.hidden = common
+	}
 	c.coordinators = append(c.coordinators, c.coordinator)
 	for i, h := range on[1:] {
 		other := *c.coordinator

@@ -117,6 +117,12 @@ have a value by --param, and what is below. They are computed in float64.
 			}
 		}
 	}
+	b.WriteString(`
+Models of anyd have 1 to 64 coordinates. In their formulas x is a vector:
+`)
+	for _, n := range expression.SystemNames() {
+		fmt.Fprintf(&b, "  %-14s %s\n", n.Form, n.Meaning)
+	}
 	return &cobra.Command{Use: "formulas", Short: "What formulas of drifts and diffusions may contain", Long: strings.TrimSpace(b.String())}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/imports"
+	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -75,6 +76,10 @@ var hints = []struct {
 	{backend.ErrNoCgo, "use --backend go, or build with cgo; in a container, the image of target cpu (docs/deploy.md)"},
 	{backend.ErrPip, "on Debian: apt install python3 python3-pip"},
 	{store.ErrUnsafe, "take a server of S3 that refuses a put with `If-None-Match: *` of a key that is taken (docs/operations.md)"},
+	{jobs.ErrDenied, "give the user what docs/operations.md lists under “An existing NATS cluster”; --nats-files or the URL says who the user is"},
+	{jobs.ErrNoJetStream, "turn JetStream on, for the server and for the account; if it is that of a domain, name it: --nats-domain"},
+	{jobs.ErrLimit, "raise the limits of the account, or make the streams yourself with max_bytes: the coordinator keeps that (docs/operations.md)"},
+	{jobs.ErrReplicas, "start more servers of the NATS cluster, or give fewer replicas: --nats-replicas, and ?replicas= of --store"},
 	{store.ErrDenied, "give credentials that read, write, list and delete below the prefix: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws/credentials or a role"},
 	{store.ErrGone, "make the bucket, or name another"},
 	{coordinator.ErrNoServer, "give --dir of the coordinator whose server it is, or name one: nats://BUCKET?server=nats://HOST:PORT"},
@@ -118,6 +123,7 @@ var hints = []struct {
 	{request.ErrFormulas, "name one of its functions with --function"},
 	{request.ErrCount, `in the plane: --drift "y" --drift "x - x^3 - y" --diffusion "1"`},
 	{request.ErrPlaneFormula, "give formulas in x and y"},
+	{request.ErrSpaceFormula, "give formulas in x[0], x[1], … or one in x[i]; docs/families.md lists what they may contain"},
 	{request.ErrDiffusion, "give the diffusion of the model's family: the network was trained with no other"},
 	{request.ErrTimeless, "leave --time out, or train vn1d_time"},
 	{request.ErrUnlearned, "give an equation like those of the training set; nothing was written"},

@@ -100,6 +100,7 @@ type hostCluster struct {
 	secured     bool
 	name        string // of the coordinator's host, for workers; empty: they have its address
 	token       string // to join a secured one by; empty: workers have credentials
+	workerFlags []string
 	hidden      string // directory that workers do not see, and where each has its cache; empty: none
 }
 
@@ -241,7 +242,7 @@ func (c *hostCluster) add(h *hosts.Host, data string) {
 	}
 	w := &daemon{name: "worker on " + h.Name, host: h, gossip: gossip, log: filepath.Join(filepath.Dir(c.program), "worker-"+h.Name+".log"),
 		command: append([]string{c.program, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", data, 7080+i),
-			"--backend", "go", "--threads", "1", "--flight", filepath.Join(filepath.Dir(c.program), "flight-"+h.Name)}, as...)}
+			"--backend", "go", "--threads", "1", "--flight", filepath.Join(filepath.Dir(c.program), "flight-"+h.Name)}, append(as, c.workerFlags...)...)}
 	if c.hidden != "" { // a host's processes have mounts of their own
 		w.command = append([]string{"sh", "-c", `mount -t tmpfs none "$0" && exec "$@"`, c.hidden}, append(w.command, "--shard-cache", filepath.Join(c.hidden, "cache"))...)
 	}

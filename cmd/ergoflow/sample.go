@@ -91,6 +91,10 @@ In the plane, give --drift twice, in x and y, and --diffusion once (σ·I), twic
 in cn2d it is "sqrt(2)". There the command does not check that an invariant law
 exists, but warns of a drift that points outward along a side of the grid.
 
+For a model of anyd, give the drift as one formula for all coordinates, such as
+--drift "-(x + x^3)", or as one for each: docs/families.md. The command warns
+where the equation's coefficients are beyond those of the training set.
+
 A model of vn1d_time draws from the law of X_τ, started from N(0,1), at the
 physical time --time. The default is the function's own time, and of formulas
 the longest time.`,

@@ -108,7 +108,7 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 	f := cmd.Flags()
 	f.StringVar(&join, "join", "", "gossip addresses of any members, comma-separated; of a secured cluster the address to join at (required)")
 	f.StringVar(&token, "token", "", "token of a secured cluster, for the first start; @FILE reads it from a file")
-	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the coordinator's --nats server asks for: ca.pem, user.creds, cert.pem and key.pem, each if needed")
+	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the coordinator's --nats server asks for: ca.pem, user.creds or user.password, cert.pem and key.pem, each if needed")
 	f.StringVar(&c.CredentialsDir, "credentials", "", "directory of the worker's credentials (default: one for the address of --join in the user's configuration)")
 	f.StringVar(&flightDir, "flight", "", "directory of the flight recorder's dumps that the coordinator has not taken (default: a temporary one)")
 	f.StringVar(&c.Cache, "shard-cache", "", "directory for copies of shards that come from nats:// or s3:// (default: one in the user's cache)")

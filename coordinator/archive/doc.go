@@ -40,7 +40,6 @@ const (
 	root       = "checkpoints/"
 	suffix     = ".json"
 	reads      = 4 // requests for one checkpoint at a time
-	transfers  = 4 // attempts at one object whose transfer breaks off
 )
 
 // named is what may be the name of a run or a cluster in a key.

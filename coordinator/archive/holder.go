@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -104,13 +103,12 @@ func (a *Archive) holder(ctx context.Context, n int) *Holder {
 	if err != nil || o.Bytes > maxHolder {
 		return nil
 	}
-	r, err := a.store.Get(ctx, o.Key, 0, o.Bytes)
+	b, err := store.Read(ctx, a.store, o.Key, o.Bytes)
 	if err != nil {
 		return nil
 	}
-	defer r.Close()
 	var h Holder
-	if b, err := io.ReadAll(r); err != nil || json.Unmarshal(b, &h) != nil {
+	if json.Unmarshal(b, &h) != nil {
 		return nil
 	}
 	return &h

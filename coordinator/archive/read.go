@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -62,19 +61,9 @@ func get(ctx context.Context, s store.Store, key, sum string, most int64) ([]byt
 	if o.Bytes > most {
 		return nil, fmt.Errorf("%s in %s: %w: %d bytes, at most %d", key, s, ErrCorrupt, o.Bytes, most)
 	}
-	var b []byte
-	for range transfers { // one may break off
-		var r io.ReadCloser
-		if r, err = s.Get(ctx, key, 0, o.Bytes); err != nil {
-			return nil, err
-		}
-		b, err = io.ReadAll(io.LimitReader(r, o.Bytes))
-		if err = errors.Join(err, r.Close()); err == nil || ctx.Err() != nil {
-			break
-		}
-	}
+	b, err := store.Read(ctx, s, key, o.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("%s in %s: %w", key, s, err)
+		return nil, err
 	}
 	if got := sumOf(b); got != sum {
 		return nil, fmt.Errorf("%s in %s: %w: its SHA-256 is %s", key, s, ErrCorrupt, got)

@@ -25,7 +25,7 @@ type words struct {
 	mu      sync.Mutex
 	Index   uint64
 	Entries []string
-	full    error // what Apply fails with
+	write   func(entry []byte) error // to a disk; nil: none is needed
 }
 
 func (w *words) Applied() (uint64, error) {
@@ -37,8 +37,10 @@ func (w *words) Applied() (uint64, error) {
 func (w *words) Apply(index uint64, entry []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.full != nil {
-		return w.full
+	if w.write != nil {
+		if err := w.write(entry); err != nil {
+			return err
+		}
 	}
 	w.Index = index
 	if entry != nil {
@@ -68,7 +70,7 @@ func (w *words) list() []string {
 
 // member is a process of a coordinator, as far as the consensus is concerned.
 type member struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	address string
 	state   *words // outlives the process, as a file does
@@ -91,7 +93,7 @@ func dial(address string) (*grpc.ClientConn, error) {
 }
 
 // free is an address that nobody listens on.
-func free(t *testing.T) string {
+func free(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +136,7 @@ func (m *member) stop() error {
 var firstRelease = ergoflow.Release{Version: "v1", Protocol: 1, OldestProtocol: 1}
 
 // cluster starts n members.
-func cluster(t *testing.T, n int) []*member {
+func cluster(t testing.TB, n int) []*member {
 	var list []*member
 	var peers []string
 	for range n {
@@ -153,7 +155,7 @@ func cluster(t *testing.T, n int) []*member {
 }
 
 // leader waits until one of the members leads.
-func leader(t *testing.T, members ...*member) (*member, *Term) {
+func leader(t testing.TB, members ...*member) (*member, *Term) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -334,7 +336,7 @@ func TestMemberThatCannotWrite(t *testing.T) {
 	}
 	full := errors.New("no room")
 	broken.state.mu.Lock()
-	broken.state.full = full
+	broken.state.write = func([]byte) error { return full }
 	broken.state.mu.Unlock()
 	propose(t, term, "one")
 	if err := <-broken.ended; !errors.Is(err, full) {

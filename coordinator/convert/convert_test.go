@@ -48,12 +48,12 @@ func TestFromWorkerKeepsAllFields(t *testing.T) {
 // So does a message of the coordinator, with what is filled in.
 func TestFromCoordinatorKeepsAllFields(t *testing.T) {
 	member := message.Member{ID: "b", DataAddress: "b:1", Identity: "ergoflow://lab/worker/b"}
-	messages := Messages{NATS: "nats://c:2", Store: "/shards", AcceptPlaintext: true, Term: 7}
+	messages := Messages{NATS: "nats://c:2", NATSDomain: "hub", Store: "/shards", AcceptPlaintext: true, Term: 7}
 	for _, m := range []message.FromCoordinator{
 		message.Welcome{PingInterval: 250 * time.Millisecond, Patience: 10 * time.Second, Lease: 4 * time.Second, AcceptPlaintext: true, Term: 7, Protocol: 2},
 		message.Refuse{Reason: "old", Term: 7},
 		message.Ping{Heard: 1},
-		message.Generate{Plan: plan, NATS: messages.NATS, Store: messages.Store},
+		message.Generate{Plan: plan, NATS: messages.NATS, NATSDomain: messages.NATSDomain, Store: messages.Store},
 		message.Prepare{Number: 1, Plan: plan, Follow: member, Store: messages.Store},
 		message.Form{Generation: 1, Reason: "b joins"},
 		message.Assign{Generation: 1, Rank: 1, Members: []message.Member{{ID: "a", DataAddress: "a:1"}, member}, Shards: []int{0, 3},

@@ -15,8 +15,9 @@ const tokenBytes = 16
 // Messages converts what the machine sends to workers, and fills in what the
 // machine does not know: the queue, the store and the token of each generation.
 type Messages struct {
-	NATS  string // URL of the job queue
-	Store string // location of the shards
+	NATS       string // URL of the job queue
+	NATSDomain string // of JetStream there; empty: the server's own
+	Store      string // location of the shards
 	// AcceptPlaintext: the coordinator accepts workers without a certificate beside others.
 	AcceptPlaintext bool
 	Term            uint64 // in which the coordinator leads, of several; 0: it is the only one
@@ -38,7 +39,7 @@ func (c *Messages) ToWorker(m message.FromCoordinator) *wire.CoordinatorMessage 
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Ping{Ping: &wire.Ping{Heard: m.Heard}}}
 	case message.Generate:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Generate{Generate: &wire.Generate{
-			Plan: PlanToWire(m.Plan), NatsUrl: c.NATS, Store: c.Store}}}
+			Plan: PlanToWire(m.Plan), NatsUrl: c.NATS, NatsDomain: c.NATSDomain, Store: c.Store}}}
 	case message.Prepare:
 		prepare := &wire.Prepare{Number: m.Number, Plan: PlanToWire(m.Plan), Store: c.Store}
 		if m.Follow != (message.Member{}) {
@@ -104,7 +105,7 @@ func FromCoordinator(m *wire.CoordinatorMessage) message.FromCoordinator {
 		return message.Ping{Heard: b.Ping.GetHeard()}
 	case *wire.CoordinatorMessage_Generate:
 		g := b.Generate
-		return message.Generate{Plan: Plan(g.GetPlan()), NATS: g.GetNatsUrl(), Store: g.GetStore()}
+		return message.Generate{Plan: Plan(g.GetPlan()), NATS: g.GetNatsUrl(), NATSDomain: g.GetNatsDomain(), Store: g.GetStore()}
 	case *wire.CoordinatorMessage_Prepare:
 		p := b.Prepare
 		return message.Prepare{Number: p.GetNumber(), Plan: Plan(p.GetPlan()), Follow: member(p.GetFollow()), Store: p.GetStore()}

@@ -38,9 +38,10 @@ type (
 
 	// Generate: pull jobs of this run from the queue.
 	Generate struct {
-		Plan  ergoflow.Plan
-		NATS  string // URL of the queue; filled in where the message is sent
-		Store string // directory of the shard store; likewise
+		Plan       ergoflow.Plan
+		NATS       string // URL of the queue; filled in where the message is sent
+		NATSDomain string // of JetStream; empty: the server's own; likewise
+		Store      string // directory of the shard store; likewise
 	}
 	// Prepare: map shards and compile graphs for this run, and meanwhile follow a
 	// member that trains. The zero Member is none. Prepared answers with the Number,

@@ -2021,7 +2021,8 @@ type Generate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	NatsUrl       string                 `protobuf:"bytes,2,opt,name=nats_url,json=natsUrl,proto3" json:"nats_url,omitempty"`
-	Store         string                 `protobuf:"bytes,3,opt,name=store,proto3" json:"store,omitempty"` // directory of the shard store
+	Store         string                 `protobuf:"bytes,3,opt,name=store,proto3" json:"store,omitempty"`                             // directory of the shard store
+	NatsDomain    string                 `protobuf:"bytes,4,opt,name=nats_domain,json=natsDomain,proto3" json:"nats_domain,omitempty"` // of JetStream; empty: the server's own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2073,6 +2074,13 @@ func (x *Generate) GetNatsUrl() string {
 func (x *Generate) GetStore() string {
 	if x != nil {
 		return x.Store
+	}
+	return ""
+}
+
+func (x *Generate) GetNatsDomain() string {
+	if x != nil {
+		return x.NatsDomain
 	}
 	return ""
 }
@@ -6388,11 +6396,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\"\x1c\n" +
 	"\x04Ping\x12\x14\n" +
-	"\x05heard\x18\x01 \x01(\x04R\x05heard\"b\n" +
+	"\x05heard\x18\x01 \x01(\x04R\x05heard\"\x83\x01\n" +
 	"\bGenerate\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12\x19\n" +
 	"\bnats_url\x18\x02 \x01(\tR\anatsUrl\x12\x14\n" +
-	"\x05store\x18\x03 \x01(\tR\x05store\"\x8b\x01\n" +
+	"\x05store\x18\x03 \x01(\tR\x05store\x12\x1f\n" +
+	"\vnats_domain\x18\x04 \x01(\tR\n" +
+	"natsDomain\"\x8b\x01\n" +
 	"\aPrepare\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12\x14\n" +
 	"\x05store\x18\x02 \x01(\tR\x05store\x12+\n" +

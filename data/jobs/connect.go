@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	neturl "net/url"
@@ -23,7 +24,7 @@ import (
 var ErrPlain = errors.New("the URL of a NATS server must begin with tls:// where processes have certificates")
 
 // ErrFiles: a directory has nothing that a NATS server asks for.
-var ErrFiles = errors.New("it has neither ca.pem nor user.creds nor cert.pem with key.pem")
+var ErrFiles = errors.New("it has neither ca.pem nor user.creds nor user.password nor cert.pem with key.pem")
 
 // Access is how a process proves to a server who it is, and knows the server.
 //
@@ -34,18 +35,25 @@ var ErrFiles = errors.New("it has neither ca.pem nor user.creds nor cert.pem wit
 type Access struct {
 	Credentials *trust.Credentials // of the cluster; nil: there are no certificates
 	// Files is a directory with what another server asks for: ca.pem (CAs of the server),
-	// user.creds (a JWT with its seed), cert.pem and key.pem. Each may be missing. They are read
-	// again at every connection. An empty text: the server needs none.
+	// user.creds (a JWT with its seed) or user.password (NAME:PASSWORD, or a token), cert.pem and
+	// key.pem. Each may be missing. They are read again at every connection. An empty text: the
+	// server needs none.
 	Files string
+	// Domain is that of the JetStream which keeps the streams, behind a server that may have none
+	// or another, such as a leaf node. Empty: the server's own.
+	Domain string
 }
 
-// Open connects to a server that outlives its callers, and creates missing streams, in
-// files. With credentials its URL must begin with tls://.
-func Open(ctx context.Context, url string, a Access) (*Queue, error) {
+// Open connects to a server that outlives its callers, and creates missing streams, in files,
+// each on as many servers as there are to be replicas. Of 0 replicas a stream keeps those that it
+// has, and a new one has 1. With credentials its URL must begin with tls://.
+func Open(ctx context.Context, url string, a Access, replicas int) (*Queue, error) {
 	if a.Credentials != nil && !isTLS(url) {
 		return nil, fmt.Errorf("job queue at %s: %w", Public(url), ErrPlain)
 	}
-	return open(ctx, url, a, defaults)
+	o := defaults
+	o.replicas = replicas
+	return open(ctx, url, a, o)
 }
 
 // OpenInMemory connects to a server that ends with its caller, and creates missing streams,
@@ -73,7 +81,7 @@ func open(ctx context.Context, url string, a Access, o options) (*Queue, error) 
 	}
 	if err := q.makeStreams(ctx); err != nil {
 		q.Close()
-		return nil, fmt.Errorf("job queue at %s: %w", Public(url), err)
+		return nil, fmt.Errorf("job queue at %s: %w", public(url, a.Domain), err)
 	}
 	return q, nil
 }
@@ -84,7 +92,7 @@ func connect(url string, a Access, o options, more ...nats.Option) (*Queue, erro
 		return nil, err
 	}
 	q := &Queue{options: o, conn: conn}
-	if q.js, err = jetstream.New(conn); err != nil {
+	if q.js, err = a.JetStream(conn); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("job queue at %s: %w", Public(url), err)
 	}
@@ -103,6 +111,7 @@ func Dial(url string, a Access, more ...nats.Option) (*nats.Conn, error) {
 		nats.Name("ergoflow"),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(200 * time.Millisecond),
+		nats.PingInterval(pingInterval),
 		nats.IgnoreAuthErrorAbort(), // it may have new files, or a new certificate, the next time
 		nats.ReconnectErrHandler(log.failed),
 		nats.ReconnectHandler(log.reconnected),
@@ -112,10 +121,23 @@ func Dial(url string, a Access, more ...nats.Option) (*nats.Conn, error) {
 		err = errors.New("it is no URL")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("connect to the job queue at %s: %w", Public(url), err)
+		return nil, fmt.Errorf("connect to the job queue at %s: %w", Public(url), Judge(conn, err))
 	}
 	return conn, nil
 }
+
+// JetStream is that of the domain, by a connection.
+func (a Access) JetStream(conn *nats.Conn) (jetstream.JetStream, error) {
+	if a.Domain == "" {
+		return jetstream.New(conn)
+	}
+	return jetstream.NewWithDomain(conn, a.Domain)
+}
+
+// pingInterval is between two questions whether the server is there. The third one without an
+// answer ends the connection, and the client goes to another server: a host that lost its power
+// does not end connections.
+const pingInterval = 5 * time.Second
 
 // options are what a connection to a server needs.
 func (a Access) options(url string) ([]nats.Option, error) {
@@ -152,10 +174,46 @@ func fileOptions(dir string) ([]nats.Option, error) {
 	if has("user.creds") {
 		o = append(o, nats.UserCredentials(filepath.Join(dir, "user.creds")))
 	}
+	if file := filepath.Join(dir, "user.password"); has("user.password") {
+		name, _, err := readPassword(file)
+		switch {
+		case err != nil:
+			return nil, err
+		case name == "":
+			o = append(o, nats.TokenHandler(func() string { _, token, _ := readPassword(file); return token }))
+		default:
+			o = append(o, nats.UserInfoHandler(func() (name, password string) { name, password, _ = readPassword(file); return name, password }))
+		}
+	}
 	if len(o) == 0 {
 		return nil, fmt.Errorf("%s: %w", dir, ErrFiles)
 	}
 	return o, nil
+}
+
+// maxPassword is in bytes.
+const maxPassword = 4096
+
+// readPassword reads a file of one line, NAME:PASSWORD, or a token, which has no name.
+func readPassword(file string) (name, password string, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxPassword+1))
+	if err != nil {
+		return "", "", err
+	}
+	line := strings.TrimSpace(string(b))
+	if line == "" || len(b) > maxPassword || strings.ContainsAny(line, "\r\n") {
+		return "", "", fmt.Errorf("%s: want one line, NAME:PASSWORD or a token, of at most %d bytes", file, maxPassword)
+	}
+	name, password, ok := strings.Cut(line, ":")
+	if !ok {
+		return "", line, nil
+	}
+	return name, password, nil
 }
 
 // isTLS reports that all servers of a URL speak TLS with a certificate of their name.
@@ -206,6 +264,14 @@ func (*connectionLog) told(_ *nats.Conn, _ *nats.Subscription, err error) {
 		return
 	}
 	slog.Warn("job queue: the server complains", "error", err)
+}
+
+// public is Public with the domain of JetStream, where it has a name.
+func public(servers, domain string) string {
+	if domain == "" {
+		return Public(servers)
+	}
+	return Public(servers) + " in the domain " + domain
 }
 
 // Public is a server's URL, or several with commas between, without name, password and

@@ -76,7 +76,7 @@ func TestMalformedURL(t *testing.T) {
 		"nats://user:hush@host:port", "nats://user:hu/sh@10.0.0.1:4222", "nats://user:hu%sh@10.0.0.1:4222",
 		"nats://hush@[::1", "user:hush@\x7f:1",
 	} {
-		q, err := Open(t.Context(), url, Access{})
+		q, err := Open(t.Context(), url, Access{}, 0)
 		if err == nil {
 			q.Close()
 		}

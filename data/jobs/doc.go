@@ -28,7 +28,8 @@
 //
 // A worker publishes a result before it acknowledges the job. The record of what
 // exists is the shard store, not the queue. A coordinator that starts subscribes to
-// the results, lists the store, and publishes the jobs for missing shards.
+// the results, lists the store, and publishes the jobs for missing shards. It does so again where
+// the queue has fewer jobs than shards are missing: a server can lose what it has acknowledged.
 //
 // In a cluster with certificates the embedded server serves coordinators and workers alone,
 // over TLS. A worker can take jobs, acknowledge them, publish results and give jobs back, and

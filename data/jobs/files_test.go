@@ -22,6 +22,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
+	"github.com/ergoflow/ergoflow/internal/natstest"
 	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
@@ -140,7 +141,7 @@ func TestOtherServer(t *testing.T) {
 		authority, u := newWebAuthority(), newUsers()
 		s := other(t, authority, u)
 		dir, first := files(t, authority, u)
-		q, err := Open(t.Context(), s.ClientURL(), Access{Credentials: l.of(t, trust.Coordinator, "main"), Files: dir})
+		q, err := Open(t.Context(), s.ClientURL(), Access{Credentials: l.of(t, trust.Coordinator, "main"), Files: dir}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +202,7 @@ func TestOtherServerRefuses(t *testing.T) {
 			if err := c.change(dir); err != nil {
 				t.Fatal(err)
 			}
-			q, err := Open(t.Context(), s.ClientURL(), Access{Files: dir})
+			q, err := Open(t.Context(), s.ClientURL(), Access{Files: dir}, 0)
 			if err == nil {
 				q.Close()
 				t.Fatal("no error")
@@ -218,7 +219,7 @@ func TestNoPlainText(t *testing.T) {
 	l := certified(t)
 	main := Access{Credentials: l.of(t, trust.Coordinator, "main")}
 	for _, url := range []string{"nats://127.0.0.1:1", "127.0.0.1:1", "ws://127.0.0.1:1", "tls://127.0.0.1:1,nats://127.0.0.1:1", "wss://127.0.0.1:1", ""} {
-		if q, err := Open(t.Context(), url, main); !errors.Is(err, ErrPlain) {
+		if q, err := Open(t.Context(), url, main, 0); !errors.Is(err, ErrPlain) {
 			t.Errorf("%s: %v", url, err)
 			if err == nil {
 				q.Close()
@@ -235,54 +236,31 @@ func TestNoPlainText(t *testing.T) {
 	}
 }
 
-// The configuration that the documentation gives for a server of one's own lets workers work,
-// and no more.
-func TestDocumentedAccounts(t *testing.T) {
-	page, err := os.ReadFile("../../docs/decisions/nats-access.md")
-	if err != nil {
-		t.Fatal(err)
+// A file has a user's password, or a token, and counts anew at each connection.
+func TestPasswordFile(t *testing.T) {
+	for text, authorization := range map[string]string{
+		"ada:hush:2\n": `user: ada, password: "hush:2"`,
+		"hush":         `token: hush`,
+	} {
+		c := natstest.Start(t, 1, "authorization { "+authorization+" }\n")
+		dir := t.TempDir()
+		write(t, dir, "user.password", "", []byte(text))
+		q, err := Open(t.Context(), c.URL(), Access{Files: dir}, 0)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		q.Close()
+		write(t, dir, "user.password", "", []byte(strings.Replace(text, "hush", "wrong", 1)))
+		if _, err := Open(t.Context(), c.URL(), Access{Files: dir}, 0); !errors.Is(err, ErrDenied) {
+			t.Errorf("a wrong one: %v", err)
+		}
 	}
-	_, text, _ := strings.Cut(string(page), "```\n")
-	text, _, found := strings.Cut(text, "```\n")
-	if !found {
-		t.Fatal("the page has no configuration")
-	}
-	file := filepath.Join(t.TempDir(), "nats.conf")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o, err := server.ProcessConfigFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Host, o.Port, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", server.RANDOM_PORT, true, true, t.TempDir()
-	s := started(t, o)
-	as := func(user string) string { return strings.Replace(s.ClientURL(), "//", "//"+user+"@", 1) }
-	q, err := open(t.Context(), as("coordinator:hush1"), Access{}, patient)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(q.Close)
-	results := subscribe(t, q)
-	publish(t, q, makeJobs(3))
-	w, err := connectWorker(as("worker:hush2"), Access{}, patient)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.Close)
-	quickly := patient
-	quickly.timeout = time.Second
-	if err := w.conn.PublishRequest("$JS.API.CONSUMER.INFO.ERGOFLOW_JOBS.none", "$JS.API.STREAM.DELETE.ERGOFLOW_JOBS", nil); err != nil {
-		t.Fatal(err)
-	}
-	if stream, err := open(t.Context(), as("worker:hush2"), Access{}, quickly); err == nil {
-		stream.Close()
-		t.Error("a worker makes streams")
-	}
-	work(t, w, "w1", func(context.Context, Job) error { return nil })
-	for range 3 {
-		if r := next(t, results); r.Error != "" {
-			t.Errorf("result %+v", r)
+	for _, text := range []string{"", "\n", "a:b\nc:d\n", strings.Repeat("x", 5000)} {
+		dir := t.TempDir()
+		write(t, dir, "user.password", "", []byte(text))
+		if _, err := Open(t.Context(), "nats://127.0.0.1:1", Access{Files: dir}, 0); err == nil || !strings.Contains(err.Error(), "want one line") {
+			t.Errorf("%.20q: %v", text, err)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	idle    = 24 * time.Hour // after which the server removes a run's consumer without workers
-	renewal = time.Minute    // between looks whether it did
+	idle    = 24 * time.Hour   // after which the server removes a run's consumer without workers
+	renewal = 10 * time.Second // between looks whether it did
 )
 
 func consumerName(run string) string { return "run-" + run }
@@ -34,14 +34,22 @@ func (q *Queue) offer(ctx context.Context, run string) error {
 	return err
 }
 
-// keepOffering makes the run's consumer again where it has gone, until ctx ends.
+// keepOffering makes the run's consumer again where it has gone, until ctx ends, and the streams
+// where a server has lost these. The jobs in them are published again by who counts them: Depth.
 func (q *Queue) keepOffering(ctx context.Context, run string) {
 	for {
 		wait(ctx, renewal)
 		if ctx.Err() != nil {
 			return
 		}
-		if err := q.offer(ctx, run); err != nil && ctx.Err() == nil {
+		err := q.offer(ctx, run)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			slog.Warn("job queue: the server has lost the streams; making them again", "run", run)
+			if err = q.makeStreams(ctx); err == nil {
+				err = q.offer(ctx, run)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
 			slog.Warn("job queue: workers may find no jobs; trying again", "run", run, "error", err)
 		}
 	}

@@ -50,6 +50,7 @@ type options struct {
 	timeout    time.Duration // of one request to the server
 	parting    time.Duration // of the last requests of a worker that is to stop
 	storage    jetstream.StorageType
+	replicas   int // of the streams; 0: as they are
 }
 
 var defaults = options{ackWait: 5 * time.Second, maxDeliver: 5, retryDelay: time.Second, timeout: 10 * time.Second, parting: time.Second}
@@ -77,9 +78,9 @@ func (q *Queue) makeStreams(ctx context.Context) error {
 		MaxAge:            resultsKept,
 		MaxMsgSize:        maxMessage,
 	}} {
-		config.Storage = q.storage
-		if _, err := q.js.CreateOrUpdateStream(ctx, config); err != nil {
-			return fmt.Errorf("stream %s: %w", config.Name, err)
+		config.Storage, config.Replicas = q.storage, q.replicas
+		if err := MakeStream(ctx, q.js, config); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -145,7 +146,7 @@ func (q *Queue) publish(ctx context.Context, job Job) error {
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
 	_, err = q.publishAfter(ctx, job.subject("jobs"), message, 0) // 0: no message with this subject is in the stream
-	return err
+	return Judge(q.conn, err, job.subject("jobs"))
 }
 
 // publishAfter publishes a message if the last one of its subject has a sequence.

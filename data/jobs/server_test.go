@@ -158,7 +158,7 @@ func TestOpenWithoutServer(t *testing.T) {
 	}
 	address := listener.Addr().String()
 	listener.Close()
-	if _, err := Open(t.Context(), "nats://"+address, Access{}); err == nil || !strings.Contains(err.Error(), address) {
+	if _, err := Open(t.Context(), "nats://"+address, Access{}, 0); err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("error %v does not name %s", err, address)
 	}
 }

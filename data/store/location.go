@@ -32,6 +32,7 @@ type Location struct {
 
 	Replicas int    // of NATS: servers that keep each object
 	Server   string // of NATS: URL; empty: that of the jobs
+	Domain   string // of NATS: that of JetStream behind the server; empty: the server's own
 
 	Endpoint string // of S3: URL
 	Region   string // of S3
@@ -51,6 +52,7 @@ const (
 var (
 	s3Bucket   = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 	natsBucket = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	domain     = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
 	region     = regexp.MustCompile(`^[a-z0-9-]{0,64}$`)
 	cluster    = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
 )
@@ -122,7 +124,10 @@ func (l *Location) parseNATS(u *url.URL, query url.Values) error {
 	if !natsBucket.MatchString(l.Bucket) || strings.Trim(u.Path, "/") != "" {
 		return errors.New("want nats://BUCKET, a name of 1 to 64 letters, digits, '-' and '_'; --nats names the server")
 	}
-	l.Replicas, l.Server = 1, query.Get("server")
+	l.Replicas, l.Server, l.Domain = 1, query.Get("server"), query.Get("domain")
+	if !domain.MatchString(l.Domain) {
+		return fmt.Errorf("domain %.80q: want letters, digits, '-' and '_'", l.Domain)
+	}
 	if n := query.Get("replicas"); n != "" {
 		replicas, err := strconv.Atoi(n)
 		if err != nil || replicas < 1 || replicas > maxReplicas {
@@ -130,7 +135,7 @@ func (l *Location) parseNATS(u *url.URL, query url.Values) error {
 		}
 		l.Replicas = replicas
 	}
-	return options(query, "cluster", "replicas", "server")
+	return options(query, "cluster", "domain", "replicas", "server")
 }
 
 func (l *Location) parseS3(u *url.URL, query url.Values) error {
@@ -210,6 +215,7 @@ func (l Location) String() string {
 	case NATS:
 		set("replicas", strconv.Itoa(l.Replicas), "1")
 		set("server", l.Server, "")
+		set("domain", l.Domain, "")
 	case S3:
 		if l.Prefix != "" {
 			u.Path = "/" + l.Prefix

@@ -33,6 +33,7 @@ import (
 type stream struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
+	api      string // begins the subjects of its requests
 	name     string // of the stream
 	prefix   string // of the subjects
 	location Location
@@ -70,9 +71,10 @@ func openNATS(ctx context.Context, l Location, o Options) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.Public(), err)
 	}
-	s := &stream{conn: conn, location: l}
+	s := &stream{conn: conn, api: jobs.API(l.Domain), location: l}
 	s.name, s.prefix = streamOf(l.Bucket)
-	if s.js, err = jetstream.New(conn); err == nil && o.Create {
+	o.Access.Domain = l.Domain
+	if s.js, err = o.Access.JetStream(conn); err == nil && o.Create {
 		err = s.create(ctx)
 	}
 	if err != nil {
@@ -88,7 +90,7 @@ func (s *stream) create(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	_, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	return jobs.MakeStream(ctx, s.js, jetstream.StreamConfig{
 		Name:                 s.name,
 		Subjects:             []string{s.prefix + ".chunk.*.*", s.prefix + ".key.>"},
 		Storage:              jetstream.FileStorage,
@@ -98,7 +100,6 @@ func (s *stream) create(ctx context.Context) error {
 		MaxMsgsPerSubject:    1,
 		AllowDirect:          true,
 	})
-	return err
 }
 
 // recordRoom is more than headers take, and a record.
@@ -152,6 +153,14 @@ func (s *stream) ask(ctx context.Context, key string, do func(context.Context) e
 	return fmt.Errorf("%s in %s: %w", key, s, natsJudged(err))
 }
 
+// denied says where a request fails because the user may not make it. Others pass.
+func (s *stream) denied(err error, subjects ...string) error {
+	if judged := jobs.Judge(s.conn, err, subjects...); errors.Is(judged, jobs.ErrDenied) {
+		return judged
+	}
+	return err
+}
+
 // natsPasses: an answer of the server counts, silence does not.
 func natsPasses(err error) bool {
 	refused, ok := errors.AsType[*jetstream.APIError](err)
@@ -165,7 +174,7 @@ func natsPasses(err error) bool {
 
 // natsJudged says what an answer means.
 func natsJudged(err error) error {
-	if errors.Is(err, nats.ErrPermissionViolation) {
+	if errors.Is(err, jobs.ErrDenied) {
 		return fmt.Errorf("%w: %w", ErrDenied, err)
 	}
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -197,7 +206,7 @@ const (
 func (s *stream) publish(ctx context.Context, key, subject string, message []byte) error {
 	return s.ask(ctx, key, func(ctx context.Context) error {
 		_, err := s.js.Publish(ctx, subject, message, jetstream.WithExpectLastSequencePerSubject(0))
-		return err
+		return s.denied(err, subject)
 	})
 }
 
@@ -275,16 +284,17 @@ func (s *stream) last(ctx context.Context, subject string) (message []byte, made
 	if err != nil {
 		return nil, made, err
 	}
-	answer, err := s.conn.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+s.name, ask)
+	direct, leader := s.api+"DIRECT.GET."+s.name, s.api+"STREAM.MSG.GET."+s.name
+	answer, err := s.conn.RequestWithContext(ctx, direct, ask)
 	if err == nil && answer.Header.Get("Nats-Subject") == subject {
 		made, err = time.Parse(time.RFC3339Nano, answer.Header.Get("Nats-Time-Stamp"))
 		return answer.Data, made, err
 	}
 	if err != nil && !errors.Is(err, nats.ErrNoResponders) {
-		return nil, made, err
+		return nil, made, s.denied(err, direct)
 	}
-	if answer, err = s.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+s.name, ask); err != nil {
-		return nil, made, err
+	if answer, err = s.conn.RequestWithContext(ctx, leader, ask); err != nil {
+		return nil, made, s.denied(err, leader)
 	}
 	var got struct {
 		Error   *jetstream.APIError `json:"error"`

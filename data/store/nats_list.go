@@ -20,7 +20,7 @@ func (s *stream) subjects(ctx context.Context, filter string) (all []string, err
 	err = s.ask(ctx, "the list of objects", func(ctx context.Context) error {
 		stream, err := s.js.Stream(ctx, s.name)
 		if err != nil {
-			return err
+			return s.denied(err, s.api+"STREAM.INFO."+s.name)
 		}
 		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(filter))
 		if err != nil {
@@ -59,7 +59,7 @@ func (s *stream) List(ctx context.Context, prefix string) ([]Object, error) {
 	slices.Sort(keys)
 	all := make([]Object, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(transfers)
+	group.SetLimit(requests)
 	for i, key := range keys {
 		group.Go(func() error {
 			d, err := s.record(ctx, key)
@@ -83,7 +83,7 @@ func (s *stream) purge(ctx context.Context, subjects string) error {
 		if err != nil {
 			return err
 		}
-		return stream.Purge(ctx, jetstream.WithPurgeSubject(subjects))
+		return s.denied(stream.Purge(ctx, jetstream.WithPurgeSubject(subjects)), s.api+"STREAM.PURGE."+s.name)
 	})
 }
 

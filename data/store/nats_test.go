@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -15,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -189,76 +187,6 @@ func TestNATSFull(t *testing.T) {
 	defer cancel()
 	if _, err := s.Stat(ctx, "a"); !errors.Is(err, store.ErrGone) {
 		t.Errorf("without the stream: %v", err)
-	}
-}
-
-// Three servers keep three copies. One of them is lost, and the objects stay and come.
-func TestNATSReplicas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: three servers find a leader, lose one of them, and find another, in twelve seconds")
-	}
-	var routes []*url.URL
-	var listeners []net.Listener
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listeners = append(listeners, l)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
-	}
-	var servers []*server.Server
-	var urls []string
-	for i, l := range listeners {
-		port := l.Addr().(*net.TCPAddr).Port
-		l.Close()
-		s, err := server.NewServer(&server.Options{
-			ServerName: fmt.Sprint("s", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
-			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true,
-			Cluster: server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: port}, Routes: routes,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		go s.Start()
-		if !s.ReadyForConnections(20 * time.Second) {
-			t.Fatal("a server does not start")
-		}
-		t.Cleanup(s.WaitForShutdown)
-		t.Cleanup(s.Shutdown)
-		servers, urls = append(servers, s), append(urls, s.ClientURL())
-	}
-	l, err := store.Parse("nats://shards?replicas=3&server=" + url.QueryEscape(strings.Join(urls, ",")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s store.Store
-	err = storetest.Await(t.Context(), func() (err error) { // until the servers have a leader
-		s, err = store.Open(t.Context(), l, store.Options{Create: true})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	want := storetest.Content(2_000_000, 1)
-	for i := range 5 {
-		storetest.Put(t, s, fmt.Sprint("before/", i), want)
-		if got, err := storetest.Read(t.Context(), s, fmt.Sprint("before/", i), 0, 2_000_000); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("read at once: %v", err)
-		}
-	}
-	servers[0].Shutdown()
-	for i := range 5 {
-		storetest.Put(t, s, fmt.Sprint("after/", i), want)
-	}
-	for _, key := range []string{"before/0", "before/4", "after/0", "after/4"} {
-		if got, err := storetest.Read(t.Context(), s, key, 0, 2_000_000); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %v", key, err)
-		}
-	}
-	if err := s.Put(t.Context(), "before/0", strings.NewReader("x"), 1); !errors.Is(err, store.ErrExists) {
-		t.Error(err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Options of Open.
 type Options struct {
-	// Access is to the server of NATS.
+	// Access is to the server of NATS. Its domain does not count: a location has its own.
 	Access jobs.Access
 	// Create makes the stream of NATS where it is missing. A bucket of S3 is made by its owner.
 	Create bool

@@ -22,7 +22,7 @@ import (
 const (
 	partBytes  = 16 << 20 // of an upload in parts; S3 has at least 5 MiB
 	partsAhead = 2        // of one upload at a time
-	transfers  = 16       // requests to a bucket at a time
+	requests   = 16       // requests to a bucket at a time
 )
 
 // bucket is a Store in a bucket of S3, or of a server that speaks its protocol.
@@ -51,7 +51,7 @@ func openS3(l Location) (*bucket, error) {
 			return nil, fmt.Errorf("%s: %w", l, err)
 		}
 	}
-	b := &bucket{at: l, slots: make(chan struct{}, transfers), idle: transport.CloseIdleConnections}
+	b := &bucket{at: l, slots: make(chan struct{}, requests), idle: transport.CloseIdleConnections}
 	b.credentials = credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{},
 		&credentials.FileAWSCredentials{},

@@ -15,6 +15,7 @@ func TestParse(t *testing.T) {
 		"shards": "", "/srv/shards": "", "file:///srv/a%20b": "/srv/a b", "file://localhost/srv": "/srv", "file:///://": "/://", "a/b://c": "",
 		"nats://shards": "", "nats://shards?replicas=3": "", "nats://shards/?replicas=1": "nats://shards",
 		"nats://s?server=nats%3A%2F%2F10.0.0.1%3A4222":                "nats://s?server=nats://10.0.0.1:4222",
+		"nats://s?domain=hub&server=tls://a:1%2Ctls://b:2":            "nats://s?domain=hub&server=tls://a:1%2Ctls://b:2",
 		"nats://s?cluster=lab-1":                                      "",
 		"s3://bucket/p?cluster=lab":                                   "",
 		"s3://bucket":                                                 "",
@@ -40,7 +41,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "a\x00b", "http://bucket", "S3://bucket", "file://host/srv", "file://srv", "file:///srv?x=1",
-		"nats://", "nats://a.b", "nats://a/b", "nats://a?replicas=0", "nats://a?replicas=6", "nats://a?replicas=x", "nats://a?replicas=1&replicas=2", "nats://a?size=1",
+		"nats://", "nats://a.b", "nats://a/b", "nats://a?replicas=0", "nats://a?replicas=6", "nats://a?replicas=x", "nats://a?replicas=1&replicas=2", "nats://a?size=1", "nats://a?domain=x.y", "nats://a?domain=*",
 		"s3://", "s3://ab", "s3://Bucket", "s3://bucket/../x", "s3://bucket/a//b", "s3://bucket/a%00", "s3://bucket/a%0a", `s3://bucket/a\b`, "s3://bucket/a#b", "s3://bucket/%zz",
 		"s3://bucket/%ff", "s3://key:secret@bucket", "s3://bucket?endpoint=h:9000", "s3://bucket?endpoint=ftp://h", "s3://bucket?endpoint=http://u:p@h", "s3://bucket?endpoint=http://h/x",
 		"s3://bucket?endpoint=http://h&ca=x", "s3://bucket?region=a/b", "s3://bucket?key=x", "s3://bucket?cluster=a/b", "nats://a?cluster=a.b", "s3://bucket?cluster=a&cluster=b", "file:///srv?cluster=a", "s3://bucket/" + strings.Repeat("x", 600), strings.Repeat("x", 5000),

@@ -19,6 +19,10 @@ func TestPresetsKeepTheirHashes(t *testing.T) {
 		name, run, dataset string
 		json               string // SHA-256 of the JSON, the first 16 digits
 	}{
+		{"anyd/demo", "3fafd61613e404e6986a3838c1de6013", "2aebdccf7d226de633217f9504bf7f59", "7d20e0ccaf51618f"},
+		{"anyd/full", "a7f37412a9ec124a3b8b4aaf22869143", "24a7efc577bfebde3193d1462abd5692", "c767a4694013a202"},
+		{"anyd/scaled", "26f69e1bfb26b855c93c1ffbfbd38e66", "327d78c986d57f1eedf67e03b421dcef", "afddd072fcd1a291"},
+		{"anyd/smoke", "5967a2e648360fadb64bf1b581bc3e12", "3322c60af7dc20d3b539fbd358f3b644", "b9e117d742436f2c"},
 		{"cn2d/full", "05ac494c22019ad0452792b41df52867", "4210c2fad4ca67034b7118db68cc9978", "8e025435b4a6a44c"},
 		{"cn2d/scaled", "c4613e67381be7c36dbbe1fb27693ca6", "03f0fb4b8c1a3211ddab0e9c9f57f73a", "e0f0ed9cd95d99f0"},
 		{"cn2d/smoke", "505a07c61547000df5c8634f8451703f", "19b37d4d2b1e5ab5b84edc407562f4f0", "876e8decfa034ce3"},

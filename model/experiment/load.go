@@ -62,6 +62,7 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	if e.Training.States == "" && family.IsDefinition(e.Data.Family) {
 		e.Training.States = flow.Standardised // a definition may have any unit
 	}
+	e.fitSpace()
 	e.setStarts()
 	if err := e.Validate(); err != nil {
 		return Experiment{}, err

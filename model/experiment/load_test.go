@@ -197,7 +197,7 @@ func TestBadInput(t *testing.T) {
 		"no sensors":           {experiment: "cn2d", sets: []string{"model.sensor.sensors=0"}, want: []string{"sensors is 0"}},
 		"features":             {experiment: "cn2d", sets: []string{"model.sensor.features=4"}, want: []string{"model.sensor.features is 4", "8, the features of probes of kind trajectory"}},
 		"steps of probes":      {experiment: "cn2d", sets: []string{"model.sensor.steps=5000"}, want: []string{"model.sensor.steps is 5000", "1 to 4096"}},
-		"kind of probes":       {experiment: "cn2d", sets: []string{"probes.kind=jump"}, want: []string{"probes.kind", `"jump"`, "trajectory, walk or pairs"}},
+		"kind of probes":       {experiment: "cn2d", sets: []string{"probes.kind=jump"}, want: []string{"probes.kind", `"jump"`, "trajectory, walk, pairs or path"}},
 		"pairs of a plane":     {experiment: "cn2d", sets: []string{"probes.kind=pairs", "model.sensor.features=4"}, want: []string{"probes.kind", "cn2d", "pairs of sde.Plane"}},
 		"walks of particles":   {experiment: "particles64d", sets: []string{"probes.kind=walk", "model.sensor.features=8"}, want: []string{"probes.kind", "particles64d", "walk of sde.Particles"}},
 		"probes of a line":     {experiment: "cn2d", sets: []string{"data.family=vn1d", "model.sensor.dimension=1"}, want: []string{"probes.kind", "vn1d", "trajectory of sde.Coefficients"}},
@@ -462,5 +462,37 @@ func TestStates(t *testing.T) {
 	}
 	if _, err := Load("vn1d", "smoke", "", []string{"training.states=centred"}); err == nil || !strings.Contains(err.Error(), "training.states") {
 		t.Errorf("unknown states: %v", err)
+	}
+}
+
+// The network of anyd has the dimension and the features of the family, chains start in its box, and
+// its samples are standardised. Other experiments refuse such a family, and anyd one with a grid.
+func TestFamilyWithoutGrid(t *testing.T) {
+	for name, want := range map[string]struct{ dimension, features int }{
+		"lorenz63": {3, 7}, "lorenz96": {40, 81}, "ornstein_uhlenbeck": {10, 30}, "duffing": {2, 6},
+	} {
+		family := "data.family=../../docs/families/" + name + ".yaml"
+		e, err := Load("anyd", "smoke", "", []string{family})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if s := e.Model.Sensor; s.Dimension != want.dimension || s.Features != want.features {
+			t.Errorf("%s: %d dimensions, %d features, want %+v", name, s.Dimension, s.Features, want)
+		}
+		if e.Training.States != flow.Standardised || !strings.HasPrefix(string(e.Data.Training.Start), "uniform(") || e.Data.Training.Start != e.Evaluation.MCMC[0].Scheme.Start {
+			t.Errorf("%s: states %s, start %s, of the row %s", name, e.Training.States, e.Data.Training.Start, e.Evaluation.MCMC[0].Scheme.Start)
+		}
+		if _, err := Load("vn1d", "smoke", "", []string{family}); err == nil || !strings.Contains(err.Error(), "name the experiment anyd") {
+			t.Errorf("vn1d of %s: %v", name, err)
+		}
+	}
+	grid := `data.family='{name: well, dim: 1, grid: {lo: -4, hi: 4, nodes: 64}, drift: -x, diffusion: 1}'`
+	if _, err := Load("anyd", "smoke", "", []string{grid}); err == nil || !strings.Contains(err.Error(), "has no box") {
+		t.Errorf("anyd of a family with a grid: %v", err)
+	}
+	matrix := `data.family='{name: full, dim: 20, box: [-3, 3], parameters: {A: "matrix(normal(0, 1))"}, drift: -x, diffusion: A}'`
+	if _, err := Load("anyd", "smoke", "", []string{matrix}); err == nil || !strings.Contains(err.Error(), "256") {
+		t.Errorf("a full matrix of 20 dimensions: %v", err)
 	}
 }

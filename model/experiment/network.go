@@ -8,6 +8,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/model/network/deeponet"
 	"github.com/ergoflow/ergoflow/model/network/sensor"
 	"github.com/ergoflow/ergoflow/model/network/velocity"
@@ -62,6 +63,13 @@ func (e Experiment) Velocity() velocity.Model {
 func (e Experiment) modelFits(f family.Family) error {
 	names, models := e.Model.members()
 	path, model := "model."+names[0], models[0]
+	_, spatial := f.(family.Spatial)
+	switch paths := e.Probes != nil && e.Probes.Kind == probe.Path; {
+	case spatial && !paths:
+		return fmt.Errorf("%s has no grid, which %s needs: name the experiment anyd, or give the family a grid instead of a box", f.Name(), e.Name)
+	case paths && !spatial:
+		return fmt.Errorf("%s has no box, which probes of kind %s need: name another experiment, or give the family a box instead of a grid", f.Name(), probe.Path)
+	}
 	if model.Dim() != f.Dim() {
 		return &FieldError{path + ".dimension", model.Dim(), fmt.Sprintf("%d, the dimension of %s", f.Dim(), f.Name())}
 	}

@@ -19,6 +19,7 @@ var named = map[string]definition{
 	"cn2d_transfer": inPlane(cn2dTransfer),
 	"particles64d":  ofParticles(),
 	"vn1d_time":     atTimes(),
+	"anyd":          inSpace(),
 }
 
 // Names lists the experiments in alphabetical order.

@@ -53,10 +53,14 @@ const standardised = 1024
 // probes configures the probes of every function, for a network with sensors.
 func (e Experiment) probes() probe.Config {
 	s := e.Model.Sensor
-	return probe.Config{
+	c := probe.Config{
 		Kind: e.Probes.Kind, Sensors: s.Sensors, Steps: s.Steps, DT: e.Probes.DT,
 		PerGrid: e.Training.States == flow.Standardised,
 	}
+	if c.Kind == probe.Path {
+		c.Dim, c.Terms = s.Dimension, s.Features-2*s.Dimension
+	}
+	return c
 }
 
 // feature is the name of feature k of an input in the normalisation.

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"time"
 
@@ -47,23 +46,12 @@ func (s *shared) has(ctx context.Context, w Weights) bool {
 
 // read reads weights from the bucket, and verifies them.
 func (s *shared) read(ctx context.Context, w Weights) ([]byte, error) {
-	const transfers = 4
-	var content []byte
-	for n := 1; ; n++ {
-		r, err := s.objects.Get(ctx, w.key(), 0, w.Bytes)
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRange) {
-			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		content, err = io.ReadAll(io.LimitReader(r, w.Bytes))
-		if err = errors.Join(err, r.Close()); err == nil {
-			break
-		}
-		if n == transfers || ctx.Err() != nil {
-			return nil, err
-		}
+	content, err := store.Read(ctx, s.objects, w.key(), w.Bytes)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRange) {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if got := describe(content); got.SHA256 != w.SHA256 || got.Bytes != w.Bytes {
 		return nil, corrupt("%s in %s has %d bytes and SHA-256 %.12s…, not %d bytes", w.key(), s.objects, got.Bytes, got.SHA256, w.Bytes)

@@ -42,6 +42,9 @@ func (m *Model) info() ModelInfo {
 	if g := m.grid(); g.N > 0 {
 		i.Formulas, i.Grid = true, &Grid{g.Lo, g.Hi, g.N}
 	}
+	if _, ok := m.family.(family.Spatial); ok {
+		i.Formulas = true
+	}
 	if timed, ok := m.family.(family.Timed); ok {
 		times := timed.Times()
 		i.Times = []float64{times[0], times[len(times)-1]}

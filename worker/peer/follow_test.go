@@ -25,7 +25,7 @@ import (
 var plain = allreduce.NewServer(nil)
 
 // serve serves a peer on a port of its own.
-func serve(t *testing.T, peer wire.PeerServer) message.Member {
+func serve(t testing.TB, peer wire.PeerServer) message.Member {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

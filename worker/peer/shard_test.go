@@ -46,7 +46,7 @@ func cached(t *testing.T, value float32) (*shard.Dir, shard.Manifest, []byte) {
 	return dir, m, content
 }
 
-func having(t *testing.T, dir *shard.Dir) message.Member {
+func having(t testing.TB, dir *shard.Dir) message.Member {
 	t.Helper()
 	return serve(t, &Server{Replica: func() *replica.Replica { return nil }, Shards: func() *shard.Dir { return dir }})
 }

@@ -75,10 +75,14 @@ func (p *program) bind(k *kernels, variables ...*block) *machine {
 		}
 		return &registers[r]
 	}
-	m := &machine{}
-	for _, in := range p.code {
-		m.steps = append(m.steps, step{in.kernel(k), place(in.dst), place(in.a), place(in.b), place(in.c)})
+	bound := func(code []instruction) (steps []step) {
+		for _, in := range code {
+			steps = append(steps, step{in.kernel(k), place(in.dst), place(in.a), place(in.b), place(in.c)})
+		}
+		return steps
 	}
+	(&machine{steps: bound(p.once)}).run(Lanes)
+	m := &machine{steps: bound(p.code)}
 	for _, r := range p.outputs {
 		m.outputs = append(m.outputs, place(r))
 	}

@@ -43,11 +43,16 @@ type node struct {
 // variables once.
 type graph struct {
 	variables []string
-	nodes     []node
-	known     map[node]int
+	// states is how many of the variables, the first ones, change while a program is bound. What
+	// depends on the others alone is computed once.
+	states int
+	nodes  []node
+	known  map[node]int
 }
 
-func newGraph(variables ...string) *graph { return &graph{variables: variables, known: map[node]int{}} }
+func newGraph(variables ...string) *graph {
+	return &graph{variables: variables, states: len(variables), known: map[node]int{}}
+}
 
 // node returns the number of a node, new or known.
 func (g *graph) node(n node) int {

@@ -20,6 +20,21 @@ const (
 	Operator NameKind = "operator"
 )
 
+// SystemNames are what formulas of a System may have besides Names.
+func SystemNames() []Name {
+	return []Name{
+		{"x", "x[2], x2", "coordinate 2 of the vector x, counted from 0", Constant},
+		{"i", "-x[i]^3", "i is the coordinate, where one formula is for all", Constant},
+		{"dim", "dim", "the number of coordinates", Constant},
+		{"%", "x[(i-1) % dim]", "the remainder, which goes round", Operator},
+		{"sum", "sum(v)", "sum of the components; mean(v), norm(v) as well", Function},
+		{"sum", "sum(j, x[j]^2)", "sum over j = 0 ... dim - 1", Function},
+		{"dot", "dot(v, w)", "scalar product", Function},
+		{"*", "A*x", "product, of a matrix parameter and a vector", Operator},
+		{"transpose", "transpose(A)", "the matrix with rows and columns exchanged", Function},
+	}
+}
+
 // Names are all that formulas may have besides numbers, parentheses, variables and parameters:
 // operators, the weakest last, then constants and functions.
 func Names() []Name {

@@ -11,6 +11,7 @@ type instruction struct {
 
 // program computes some nodes of a graph, in order, with few registers.
 type program struct {
+	once      []instruction // when it is bound
 	code      []instruction
 	inputs    int             // variables
 	constants map[int]float64 // by register, never written to
@@ -36,6 +37,7 @@ func (g *graph) compile(outputs ...int) *program {
 			lastUse[operand] = max(lastUse[operand], id)
 		}
 	}
+	varies := g.varying()
 	p := &program{inputs: len(g.variables), constants: map[int]float64{}, registers: len(g.variables)}
 	register := make([]int, len(g.nodes))
 	var free []int
@@ -54,24 +56,38 @@ func (g *graph) compile(outputs ...int) *program {
 		}
 		operands := n.operands()
 		for i, operand := range operands {
-			computed := g.nodes[operand].op != opState && g.nodes[operand].op != opConstant
+			computed := varies[operand] && g.nodes[operand].op != opState
 			if computed && lastUse[operand] == id && !slices.Contains(operands[:i], operand) {
 				free = append(free, register[operand])
 			}
 		}
 		in := instruction{node: n}
 		in.a, in.b, in.c = register[n.a], register[n.b], register[n.c]
-		if last := len(free) - 1; last >= 0 {
+		if last := len(free) - 1; last >= 0 && varies[id] {
 			in.dst, free = free[last], free[:last]
 		} else {
 			in.dst = p.registers
 			p.registers++
 		}
 		register[id] = in.dst
-		p.code = append(p.code, in)
+		if varies[id] {
+			p.code = append(p.code, in)
+		} else {
+			p.once = append(p.once, in)
+		}
 	}
 	for _, id := range outputs {
 		p.outputs = append(p.outputs, register[id])
 	}
 	return p
+}
+
+// varying are the nodes that depend on a variable that changes while a program is bound.
+func (g *graph) varying() []bool {
+	varies := make([]bool, len(g.nodes))
+	for id, n := range g.nodes {
+		varies[id] = n.op == opState && n.a < g.states ||
+			slices.ContainsFunc(n.operands(), func(operand int) bool { return varies[operand] })
+	}
+	return varies
 }

@@ -164,31 +164,41 @@ func (g *graph) function(t *ast.CallNode) (id int, err error) {
 			return 0, err
 		}
 	}
-	name := callee.Value
+	apply, least, most, err := g.named(t, callee.Value)
+	if err != nil {
+		return 0, err
+	}
+	if len(arguments) < least || len(arguments) > most {
+		return 0, at(t, "%s needs arguments", callee.Value)
+	}
+	return apply(arguments...), nil
+}
+
+// named returns what a function does with nodes, and how many arguments it takes.
+func (g *graph) named(t ast.Node, name string) (apply func(arguments ...int) int, least, most int, err error) {
 	if op, ok := operations[name]; ok {
-		return g.apply(op, arguments...), nil
+		return func(a ...int) int { return g.apply(op, a...) }, 1, 1, nil
 	}
 	switch environment[name].(type) {
 	case func(float64) float64:
-		return g.call(node{op: opUnary, function: name}, arguments...), nil
+		return func(a ...int) int { return g.call(node{op: opUnary, function: name}, a...) }, 1, 1, nil
 	case func(a, b float64) float64:
 		if name == "pow" {
-			return g.power(arguments[0], arguments[1]), nil
+			return func(a ...int) int { return g.power(a[0], a[1]) }, 2, 2, nil
 		}
-		return g.call(node{op: opBinary, function: name}, arguments...), nil
+		return func(a ...int) int { return g.call(node{op: opBinary, function: name}, a...) }, 2, 2, nil
 	case func(...float64) float64:
-		if len(arguments) == 0 {
-			return 0, at(t, "%s needs arguments", name)
-		}
 		op := opMin
 		if name == "max" {
 			op = opMax
 		}
-		id = arguments[0]
-		for _, next := range arguments[1:] {
-			id = g.apply(op, id, next)
-		}
-		return id, nil
+		return func(a ...int) int {
+			id := a[0]
+			for _, next := range a[1:] {
+				id = g.apply(op, id, next)
+			}
+			return id
+		}, 1, maxNodes, nil
 	}
-	return 0, at(t, "%s is not a function", name)
+	return nil, 0, 0, at(t, "%s is not a function", name)
 }

@@ -13,14 +13,16 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/yamltext"
 )
 
-// Definition is a family in one or two dimensions given by formulas for its coefficients.
-// The formulas use the coordinates, and random parameters that every function draws for
-// itself. docs/families.md explains it with examples.
+// Definition is a family given by formulas for its coefficients. The formulas use the
+// coordinates, and random parameters that every function draws for itself. With a grid it is in
+// one or two dimensions, and tabulated. Without one it has a box, up to 64 dimensions, and the
+// formulas of expression.System. docs/families.md explains it with examples.
 //
 //	name: double_well
 //	dim: 1
@@ -30,17 +32,19 @@ import (
 //	diffusion: 1 + 0.2*cos(x)
 type Definition struct {
 	Name string `json:"name" yaml:"name"`
-	Dim  int    `json:"dim" yaml:"dim"` // 1 or 2
+	Dim  int    `json:"dim" yaml:"dim"` // 1 or 2 with a grid, 1 to 64 with a box
 	// Grid is where the coefficients are tabulated, the same along both axes. They are
 	// linear or bilinear between nodes, and constant outside.
-	Grid Nodes `json:"grid" yaml:"grid"`
+	Grid Nodes `json:"grid,omitzero" yaml:"grid"`
+	// Box is where the laws are expected, for a family without a grid.
+	Box Box `json:"box,omitempty" yaml:"box"`
 	// Domain is the open interval on which the equations live, such as (0, inf); empty: the
 	// whole line. Only in one dimension.
 	Domain string `json:"domain,omitempty" yaml:"domain"`
-	// Parameters are laws by name: uniform(lo, hi), normal(mean, deviation) and
-	// field(length, deviation), a Gaussian random field.
+	// Parameters are laws by name: uniform(lo, hi) and normal(mean, deviation); with a grid
+	// field(length, deviation), a Gaussian random field; with a box vector(LAW) and matrix(LAW).
 	Parameters map[string]string `json:"parameters,omitempty" yaml:"parameters"`
-	// Drift has one formula for every dimension.
+	// Drift has one formula for every dimension; with a box also one for all.
 	Drift Formulas `json:"drift" yaml:"drift"`
 	// Diffusion has one formula for σ·I, two for a diagonal, or four, row after
 	// row, for a matrix in the plane.
@@ -112,7 +116,13 @@ func Parse(raw []byte) (Definition, error) {
 		return Definition{}, err
 	}
 	for i := range checkedFunctions {
-		if _, err := f.(Interpolated).CheckInterpolation(0, i); err != nil {
+		switch f := f.(type) {
+		case Spatial:
+			err = f.Check(0, i)
+		case Interpolated:
+			_, err = f.CheckInterpolation(0, i)
+		}
+		if err != nil {
 			return Definition{}, err
 		}
 	}
@@ -184,6 +194,12 @@ func (d Definition) Family() (Family, error) {
 	if !definitionName.MatchString(d.Name) {
 		return nil, errors.New("family: name: must be up to 40 lower-case letters, digits and underscores, a letter first")
 	}
+	if len(d.Parameters) > maxLaws {
+		return nil, fmt.Errorf("family %s: parameters: there are %d, must be at most %d", d.Name, len(d.Parameters), maxLaws)
+	}
+	if len(d.Box) > 0 {
+		return d.withoutGrid()
+	}
 	f, err := d.compile()
 	if err != nil {
 		return nil, fmt.Errorf("family %s: %w", d.Name, err)
@@ -194,10 +210,22 @@ func (d Definition) Family() (Family, error) {
 	return formulaPlane{f}, nil
 }
 
-// compile checks the parts of a definition and compiles its formulas.
+// withoutGrid compiles a definition with a box.
+func (d Definition) withoutGrid() (Family, error) {
+	if d.Grid != (Nodes{}) {
+		return nil, fmt.Errorf("family %s: it has a grid and a box: must have one of them", d.Name)
+	}
+	s, err := newSpatial(d)
+	if err != nil {
+		return nil, fmt.Errorf("family %s: %w", d.Name, err)
+	}
+	return s, nil
+}
+
+// compile checks the parts of a definition with a grid and compiles its formulas.
 func (d Definition) compile() (*formula, error) {
 	if d.Dim != 1 && d.Dim != 2 {
-		return nil, fmt.Errorf("dim is %d: must be 1 or 2", d.Dim)
+		return nil, fmt.Errorf("dim is %d: must be 1 or 2 with a grid; with a box, such as box: [-4, 4], up to %d", d.Dim, expression.MaxDim)
 	}
 	least, most := 2, maxLineNodes
 	if d.Dim == 2 {
@@ -216,9 +244,6 @@ func (d Definition) compile() (*formula, error) {
 	domain, err := d.domain()
 	if err != nil {
 		return nil, err
-	}
-	if len(d.Parameters) > maxLaws {
-		return nil, fmt.Errorf("parameters: there are %d, must be at most %d", len(d.Parameters), maxLaws)
 	}
 	if len(d.Drift) != d.Dim {
 		return nil, fmt.Errorf("drift has %d formulas in %d dimensions", len(d.Drift), d.Dim)

@@ -1,7 +1,7 @@
 package sde
 
-// System is an SDE that simulators accept: Coefficients on the line, a Plane, or
-// Particles.
+// System is an SDE that simulators accept: Coefficients on the line, a Plane, Particles, or a
+// Space.
 type System interface {
 	// Dim is the dimension of a state.
 	Dim() int

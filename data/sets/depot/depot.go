@@ -174,7 +174,7 @@ func (d *Depot) small(ctx context.Context, key string, most int64, missing, corr
 	case o.Bytes > most:
 		return nil, fmt.Errorf("%s in %s: %w: %d bytes", key, d, corrupt, o.Bytes)
 	}
-	return d.whole(ctx, o)
+	return store.Read(ctx, d.store, o.Key, o.Bytes)
 }
 
 // Upload copies a shard from a directory into the store, unless that has it. Where another

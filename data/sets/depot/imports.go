@@ -197,16 +197,6 @@ func (d *Depot) fetchImport(ctx context.Context, to *shard.Dir, key string) erro
 	}
 }
 
-// whole reads a small object.
-func (d *Depot) whole(ctx context.Context, o store.Object) ([]byte, error) {
-	r, err := d.store.Get(ctx, o.Key, 0, o.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(r)
-	return content, errors.Join(err, r.Close())
-}
-
 // sweepImports removes functions that no record names and that were put before a time.
 func (d *Depot) sweepImports(ctx context.Context, before time.Time) (removed int, err error) {
 	list, err := d.store.List(ctx, importsRoot)

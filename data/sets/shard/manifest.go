@@ -43,6 +43,8 @@ type Header struct {
 	Dim     int     `json:"dim"`     // numbers of a sample, d
 	Fields  []Field `json:"fields"`  // stored for every function beside its samples
 	Samples int     `json:"samples"` // per function, N
+	// Distinct coordinates of three and more dimensions are not those of identical particles.
+	Distinct bool `json:"distinct,omitempty"`
 }
 
 // Manifest describes a committed shard.
@@ -52,8 +54,8 @@ type Manifest struct {
 	Bytes   int64              `json:"bytes"`   // of the data file
 	SHA256  string             `json:"sha256"`  // of the data file, hexadecimal
 	Moments map[string]Moments `json:"moments"` // of all values of each field, by its name
-	// States are the moments of all samples: by coordinate in one and two dimensions, of all
-	// coordinates in more. Shards of older builds have none.
+	// States are the moments of all samples: by coordinate in one and two dimensions and where
+	// coordinates are Distinct, of all coordinates else. Shards of older builds have none.
 	States []Moments `json:"states,omitempty"`
 	// Simulator made the samples, unless they are exact draws: an instruction set such
 	// as "avx2", all of which give the same samples, or a device.
@@ -207,8 +209,8 @@ func parseManifest(path string, b []byte) (Manifest, error) {
 			return Manifest{}, fmt.Errorf("%s: %w: no moments of field %q", path, ErrCorrupt, f.Name)
 		}
 	}
-	if n := len(m.States); n != 0 && n != stateMoments(m.Dim) {
-		return Manifest{}, fmt.Errorf("%s: %w: %d moments of the samples, want %d", path, ErrCorrupt, n, stateMoments(m.Dim))
+	if n := len(m.States); n != 0 && n != m.stateMoments() {
+		return Manifest{}, fmt.Errorf("%s: %w: %d moments of the samples, want %d", path, ErrCorrupt, n, m.stateMoments())
 	}
 	return m, nil
 }

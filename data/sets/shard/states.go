@@ -6,14 +6,14 @@ import "fmt"
 // standardised: z_k = (x_k − mean)/std.
 func State(k int) string { return fmt.Sprintf("state[%d]", k) }
 
-// stateMoments is how many moments the samples have: one for each coordinate on the line and
-// in the plane. In more dimensions the coordinates are positions of identical particles and
+// stateMoments is how many moments the samples have: one for each coordinate on the line, in the
+// plane, and where coordinates are Distinct. Others are positions of identical particles and
 // share them.
-func stateMoments(dim int) int {
-	if dim > 2 {
+func (h Header) stateMoments() int {
+	if h.Dim > 2 && !h.Distinct {
 		return 1
 	}
-	return dim
+	return h.Dim
 }
 
 // addStates adds values of the samples, the first of which is number at of the tensor
@@ -38,7 +38,7 @@ func (d *Dir) states(m Manifest) ([]Moments, error) {
 	if err != nil {
 		return nil, err
 	}
-	states := make([]Moments, stateMoments(m.Dim))
+	states := make([]Moments, m.stateMoments())
 	for i := range m.Count {
 		addStates(states, 0, s.Samples(i))
 	}
@@ -47,13 +47,13 @@ func (d *Dir) states(m Manifest) ([]Moments, error) {
 
 // AddStates adds the mean and the standard deviation of the samples to n, by coordinate, over
 // the training shards of these manifests. In three and more dimensions all coordinates have
-// the same two.
+// the same two, unless they are Distinct.
 func (n Normalisation) AddStates(d *Dir, manifests []Manifest) error {
 	train, err := trainingShards(manifests)
 	if err != nil {
 		return err
 	}
-	total := make([]Moments, stateMoments(train[0].Dim))
+	total := make([]Moments, train[0].stateMoments())
 	for _, m := range train {
 		states, err := d.states(m)
 		if err != nil {

@@ -66,7 +66,7 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 		hash:     sha256.New(),
 		written:  make([]int, len(h.Fields)+1),
 		moments:  make([]Moments, len(h.Fields)),
-		states:   make([]Moments, stateMoments(h.Dim)),
+		states:   make([]Moments, h.stateMoments()),
 	}
 	w.buffer = bufio.NewWriterSize(io.MultiWriter(file, w.hash), 1<<20)
 	w.tensors, err = safetensors.NewWriter(w.buffer, h.tensors(), h.metadata())

@@ -87,6 +87,31 @@ func TestTimeStepOutOfEquilibrium(t *testing.T) {
 
 // A step is added to the covariance of linear equations in the plane: bᵀC⁻¹b is the mean, over
 // directions, of what M = I + dt·A makes of C = MCMᵀ + dt·SSᵀ beyond AC + CAᵀ + SSᵀ = 0.
+// In any dimension a linear equation's inflation is exact: that of each direction, in the mean of
+// their noise.
+func TestInflationInSpace(t *testing.T) {
+	const dim, dt = 5, 0.1
+	r := rand.New(rand.NewPCG(1, 2))
+	const n = 200_000
+	x, b, noise := make([]float64, n*dim), make([]float64, n*dim), make([]float64, dim*dim)
+	want, total := 0., 0.
+	for k := range dim {
+		rate := float64(k + 1)
+		q := rate * dt / 2
+		variance := 1 / (2 * rate * (1 - q)) // of the scheme, with σ = 1
+		noise[k*dim+k] = 1
+		want += q / (1 - q) / variance
+		total += 1 / variance
+		for at := k; at < len(x); at += dim {
+			x[at] = math.Sqrt(variance) * r.NormFloat64()
+			b[at] = -rate * x[at]
+		}
+	}
+	if got := Inflation(dt, dim, x, b, noise); math.Abs(got/(want/total)-1) > 0.02 {
+		t.Errorf("inflation %v, want %v", got, want/total)
+	}
+}
+
 func TestInflationInThePlane(t *testing.T) {
 	for _, c := range []struct {
 		name        string

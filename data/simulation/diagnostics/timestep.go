@@ -1,6 +1,11 @@
 package diagnostics
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
 
 // Inflation estimates by what part the Euler–Maruyama scheme makes the variance of a law too
 // large, from states of its chains. A step adds dt²·Var b to the variance besides the noise,
@@ -9,11 +14,11 @@ import "math"
 //
 // where Var b is over the states. That is q/(1 − q) with q = λ·dt/2 for a linear drift −λx and
 // a constant σ, exactly, whether or not the chains are in equilibrium. Of other equations it is
-// an estimate: near λ = E(−b′), and in a law of several wells for the width of a well. In the
-// plane it is E bᵀC⁻¹b / tr(C⁻¹σσᵀ) with the covariance C of the states, the mean over
+// an estimate: near λ = E(−b′), and in a law of several wells for the width of a well. In
+// several dimensions it is E bᵀC⁻¹b / tr(C⁻¹σσᵀ) with the covariance C of the states, the mean over
 // directions; rotations count.
 //
-// States and drift are [n, dim] for dim 1 or 2, noise is the mean of σσᵀ, [dim, dim]. It is 0
+// States and drift are [n, dim], noise is the mean of σσᵀ, [dim, dim]. It is 0
 // where the states do not vary.
 func Inflation(dt float64, dim int, states, drift, noise []float64) float64 {
 	c := covariance(dim, states, states)
@@ -44,7 +49,7 @@ func TimeStep(dt, inflation, wanted float64) float64 {
 // covariance of a and b, both [n, dim].
 func covariance(dim int, a, b []float64) []float64 {
 	n := float64(len(a) / dim)
-	var meanA, meanB [2]float64
+	meanA, meanB := make([]float64, dim), make([]float64, dim)
 	for at := range a {
 		meanA[at%dim] += a[at] / n
 		meanB[at%dim] += b[at] / n
@@ -60,15 +65,32 @@ func covariance(dim int, a, b []float64) []float64 {
 	return c
 }
 
-// invert a symmetric matrix of one or two rows. It is false for one that is singular, up to
-// rounding.
+// invert a symmetric matrix. It is false for one that is singular, up to rounding.
 func invert(dim int, c []float64) ([]float64, bool) {
 	if dim == 1 {
 		return []float64{1 / c[0]}, c[0] > 0 && !math.IsInf(1/c[0], 0)
 	}
-	d := c[0]*c[3] - c[1]*c[2]
-	if !(d > 1e-12*c[0]*c[3]) {
+	if dim == 2 {
+		d := c[0]*c[3] - c[1]*c[2]
+		if !(d > singular*c[0]*c[3]) {
+			return nil, false
+		}
+		return []float64{c[3] / d, -c[1] / d, -c[2] / d, c[0] / d}, true
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(mat.NewSymDense(dim, slices.Clone(c))) || factor.Cond() > 1/singular {
 		return nil, false
 	}
-	return []float64{c[3] / d, -c[1] / d, -c[2] / d, c[0] / d}, true
+	inverse := mat.NewSymDense(dim, nil)
+	if err := factor.InverseTo(inverse); err != nil {
+		return nil, false
+	}
+	full := make([]float64, dim*dim) // of which inverse stores a half
+	for at := range full {
+		full[at] = inverse.At(at/dim, at%dim)
+	}
+	return full, true
 }
+
+// singular is where a determinant, relative to that of the diagonal, is that of rounding.
+const singular = 1e-12

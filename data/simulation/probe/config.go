@@ -35,6 +35,9 @@ const (
 	// Noise/√(2·Trap), the deviation of one particle alone in the trap (1 without a trap), in
 	// a uniform direction. A row is (r, F(r)), four numbers.
 	Pairs Kind = "pairs"
+	// Path is a Trajectory of an equation without a grid, in Dim dimensions, from a uniform start
+	// in its box. A row is (x, b(x)) and the Terms numbers of the diffusion.
+	Path Kind = "path"
 )
 
 // Config describes the probes of one function: Sensors times Steps rows, the
@@ -47,11 +50,16 @@ type Config struct {
 	// PerGrid makes a tenth of the grid's width along each axis the unit in which a Walk
 	// moves, as in the grid ±5 of cn2d, instead of 1.
 	PerGrid bool `json:"-" yaml:"-"`
+	// Dim and Terms are those of the equations of a Path.
+	Dim   int `json:"-" yaml:"-"`
+	Terms int `json:"-" yaml:"-"`
 }
 
 const (
 	maxSensors = 1 << 16
 	MaxSteps   = 1 << 12 // bounds Config.Steps
+	// MaxTerms bounds the numbers of the diffusion in a row: a full matrix in 16 dimensions.
+	MaxTerms = 256
 )
 
 // ErrSystem means that an equation has no probes of that kind.
@@ -61,7 +69,9 @@ var ErrSystem = errors.New("no probes of that kind")
 func (c Config) Validate() error {
 	switch {
 	case c.Features() == 0:
-		return fmt.Errorf("kind is %q: must be %s, %s or %s", c.Kind, Trajectory, Walk, Pairs)
+		return fmt.Errorf("kind is %q: must be %s, %s, %s or %s", c.Kind, Trajectory, Walk, Pairs, Path)
+	case c.Kind == Path && (c.Dim < 1 || c.Dim > sde.MaxSpace || c.Terms < 1 || c.Terms > MaxTerms):
+		return fmt.Errorf("paths with %d coordinates and %d numbers of diffusion: must be 1 to %d and 1 to %d", c.Dim, c.Terms, sde.MaxSpace, MaxTerms)
 	case c.Sensors < 1 || c.Sensors > maxSensors:
 		return fmt.Errorf("sensors is %d: must be from 1 to %d", c.Sensors, maxSensors)
 	case c.Steps < 1 || c.Steps > MaxSteps:
@@ -79,6 +89,8 @@ func (c Config) Features() int {
 		return 8
 	case Pairs:
 		return 4
+	case Path:
+		return 2*c.Dim + c.Terms
 	}
 	return 0
 }
@@ -91,7 +103,7 @@ func (c Config) Size() int { return c.Sensors * c.Steps * c.Features() }
 
 // Fill writes the probes of one function into dst, of shape Shape. The random stream is that
 // of (seed, purpose, function); different purposes give independent probes. It runs on the
-// calling goroutine and allocates nothing.
+// calling goroutine, and allocates nothing but for a Path.
 //
 // Outside the grid the coefficients have their values at the boundary, as for simulated
 // chains. Fill refuses an equation that the kind is not for (ErrSystem) and invalid
@@ -117,12 +129,16 @@ func (c Config) fill(dst []float32, system sde.System, seed uint64, purpose stri
 	s := stream{seed: seed, purpose: "probe/" + purpose, function: function}
 	switch system := system.(type) {
 	case sde.Plane:
-		if c.Kind != Pairs {
+		if c.Kind == Trajectory || c.Kind == Walk {
 			return c.plane(dst, system, s)
 		}
 	case sde.Particles:
 		if c.Kind == Pairs {
 			return c.pairs(dst, system, s)
+		}
+	case sde.Space:
+		if c.Kind == Path {
+			return c.space(dst, system, s)
 		}
 	}
 	return fmt.Errorf("%w: %s of %T", ErrSystem, c.Kind, system)

@@ -17,7 +17,7 @@ const margin = 0.1
 
 // OutOfRange is the fraction of a function's rows, as Fill writes them, that are outside the
 // starting region of the probes by more than a tenth of its width. The region is the grid of
-// an equation in the plane, and the range of distances of pairs. Rows out of range carry
+// an equation in the plane, the box of a Space, and the range of distances of pairs. Rows out of range carry
 // little information about the equation.
 func (c Config) OutOfRange(rows []float32, system sde.System) float64 {
 	features := c.Features()
@@ -25,6 +25,10 @@ func (c Config) OutOfRange(rows []float32, system sde.System) float64 {
 	for at := 0; at < len(rows); at += features {
 		x, y := float64(rows[at]), float64(rows[at+1])
 		switch s := system.(type) {
+		case sde.Space:
+			if outsideBox(rows[at:], s.Box) {
+				count++
+			}
 		case sde.Plane:
 			if outside(x, s.X) || outside(y, s.Y) {
 				count++
@@ -38,7 +42,18 @@ func (c Config) OutOfRange(rows []float32, system sde.System) float64 {
 	return float64(count*features) / float64(len(rows))
 }
 
-func outside(x float64, g sde.Grid) bool {
-	reach := margin * (g.Hi - g.Lo)
-	return x < g.Lo-reach || x > g.Hi+reach
+func outside(x float64, g sde.Grid) bool { return beyond(x, g.Lo, g.Hi) }
+
+func beyond(x, lo, hi float64) bool {
+	reach := margin * (hi - lo)
+	return x < lo-reach || x > hi+reach
+}
+
+func outsideBox(state []float32, box []sde.Interval) bool {
+	for k, b := range box {
+		if beyond(float64(state[k]), b.Lo, b.Hi) {
+			return true
+		}
+	}
+	return false
 }

@@ -336,7 +336,7 @@ func TestRefusals(t *testing.T) {
 		want   string
 		is     error
 	}{
-		{"no kind", Config{Kind: "", Sensors: 3, Steps: 4, DT: 0.01}, fine, 96, `kind is "": must be trajectory, walk or pairs`, nil},
+		{"no kind", Config{Kind: "", Sensors: 3, Steps: 4, DT: 0.01}, fine, 96, `kind is "": must be trajectory, walk, pairs or path`, nil},
 		{"no sensors", Config{Kind: Trajectory, Sensors: 0, Steps: 4, DT: 0.01}, fine, 0, "sensors is 0", nil},
 		{"too many sensors", Config{Kind: Trajectory, Sensors: 1<<16 + 1, Steps: 4, DT: 0.01}, fine, 0, "sensors is 65537", nil},
 		{"no rows", Config{Kind: Trajectory, Sensors: 3, Steps: 0, DT: 0.01}, fine, 0, "steps is 0", nil},

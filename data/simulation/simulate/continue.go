@@ -47,6 +47,12 @@ func (e *Engine) Continue(
 			w.active, w.given = active, x
 			return w.run(ctx, part, s, first, 1, stream)
 		}
+	case sde.Space:
+		run = func(ctx context.Context, part []float32, first, active int) error {
+			c := newCloud(e, system, dt)
+			c.active, c.given = active, x
+			return c.run(ctx, part, s, first, 1, stream)
+		}
 	default:
 		return fmt.Errorf("function %d: engine %v cannot simulate a %T", function, e, system)
 	}

@@ -113,6 +113,8 @@ func (e *Engine) EulerMaruyama(
 		})
 	case sde.Particles:
 		return e.particles(ctx, dst, system, s, perChain, stream)
+	case sde.Space:
+		return e.space(ctx, dst, system, s, perChain, stream)
 	default:
 		return fmt.Errorf("function %d: engine %v cannot simulate a %T", function, e, system)
 	}

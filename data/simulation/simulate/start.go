@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
@@ -16,7 +17,8 @@ import (
 //	""                             N(0, 1)
 //	"1.5"                          N(0, 1.5²)
 //	"normal(1000, 2)"              or uniform(lo, hi), the same law for all coordinates
-//	"normal(1000, 2); uniform(0, 1)"  one law along x and one along y, of every particle
+//	"normal(1000, 2); uniform(0, 1)"  one law along x and one along y, of every particle;
+//	                                  in a Space one for each coordinate
 //
 // In YAML and JSON a deviation is a number, and two laws are a list. A law takes the same
 // outputs of a chain's generator as N(0, 1), so the noise of the steps does not depend on it.
@@ -59,8 +61,8 @@ func (s Start) laws() ([]random.Law, error) {
 		return []random.Law{{Form: random.Normal, B: v}}, nil
 	}
 	parts := strings.Split(string(s), betweenLaws)
-	if len(parts) > maxDim {
-		return nil, fmt.Errorf("start has %d laws, want one, or one along each axis of the plane", len(parts))
+	if len(parts) > sde.MaxSpace {
+		return nil, fmt.Errorf("start has %d laws, want one, or one for each coordinate", len(parts))
 	}
 	laws := make([]random.Law, len(parts))
 	for k, text := range parts {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -44,7 +45,7 @@ func TestStartIsWrittenAsEver(t *testing.T) {
 	}
 	for _, bad := range []Start{
 		"normal(0, 0)", "normal(0, -1)", "uniform(1, 1)", "field(1, 1)", "normal(1, NaN)", "5 5", "normal(9e5, 2e4)", "uniform(0, 1e6001)", "uniform(0, 1.1e6)", ";",
-		"normal(0, 1); ", "normal(0, 1); normal(0, 1); normal(0, 1)",
+		"normal(0, 1); ", "normal(0, 1)" + Start(strings.Repeat("; normal(0, 1)", 64)),
 	} {
 		if err := (Scheme{DT: 1, Thin: 1, Chains: 1, Start: bad}).Validate(); err == nil {
 			t.Errorf("start %q is accepted", bad)

@@ -17,7 +17,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -117,8 +116,8 @@ func (q *Sequence) read(ctx context.Context, key string) ([]byte, error) {
 	return content, nil
 }
 
-// get reads a whole object, again where a transfer breaks off.
-func (q *Sequence) get(ctx context.Context, key string) (content []byte, err error) {
+// get reads a whole object.
+func (q *Sequence) get(ctx context.Context, key string) ([]byte, error) {
 	o, err := q.store.Stat(ctx, key)
 	if err != nil {
 		return nil, err
@@ -126,21 +125,7 @@ func (q *Sequence) get(ctx context.Context, key string) (content []byte, err err
 	if o.Bytes > store.MaxBytes {
 		return nil, fmt.Errorf("%s in %s: %w: %d bytes", key, q, ErrCorrupt, o.Bytes)
 	}
-	const transfers = 4
-	for range transfers {
-		r, err := q.store.Get(ctx, key, 0, o.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		content, err = io.ReadAll(r)
-		if err = errors.Join(err, r.Close()); err == nil {
-			return content, nil
-		}
-		if ctx.Err() != nil {
-			return nil, err
-		}
-	}
-	return nil, fmt.Errorf("%s in %s: the transfer broke off %d times", key, q, transfers)
+	return store.Read(ctx, q.store, key, o.Bytes)
 }
 
 // PutSnapshot puts what records 1 to n amount to, unless another has.

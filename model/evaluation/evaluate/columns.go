@@ -24,16 +24,22 @@ type sectionList struct {
 func (r *Results) sections() []section {
 	s := sectionList{Results: r, paper: Paper(r.Experiment)}
 	line := r.Dim <= 1
-	if hasObservables(r.Rows) {
+	switch {
+	case hasObservables(r.Rows):
 		s.addObservables()
-	} else {
+	case r.Dim <= MaxConvergedDim:
 		s.addSinkhorn()
+		s.addCloser()
 	}
 	if line {
 		s.add("W2", leading, statistic(func(s Summary) Statistic { return s.W2 }, meanIntervalMedian))
 		s.addPaper(plain, meanAndMedian, W2Mean, W2Median)
 	} else {
 		s.add("sliced W2", leading, statistic(func(s Summary) Statistic { return s.SlicedW2 }, meanIntervalMedian))
+	}
+	if r.Dim > MaxConvergedDim && !hasObservables(r.Rows) {
+		s.addCloser()
+		s.addSinkhorn()
 	}
 	s.addPhysicalTimes()
 	s.add("time (s)", []string{"set-up", "solve"}, func(row Row) []string {
@@ -117,7 +123,6 @@ func (s *sectionList) addCloser() {
 func (s *sectionList) addSinkhorn() {
 	s.add("Sinkhorn", leading, statistic(func(s Summary) Statistic { return s.Sinkhorn }, meanIntervalMedian))
 	s.addPaper(plain, meanAndMedian, SinkhornMean, SinkhornMedian)
-	s.addCloser()
 }
 
 // addObservables adds the columns of particles.

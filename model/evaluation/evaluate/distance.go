@@ -33,6 +33,8 @@ func Distances(rows []Row, dim int) [2]Distance {
 	switch {
 	case hasObservables(rows):
 		return [2]Distance{Features, Radial}
+	case dim > MaxConvergedDim: // the divergence is that of a matching, and mostly of the number of samples
+		return [2]Distance{SlicedW2, Sinkhorn}
 	case dim > 1:
 		return [2]Distance{Sinkhorn, SlicedW2}
 	}

@@ -89,7 +89,8 @@ type Subject struct {
 	Doubt string
 }
 
-// Equation is dX = b(X)dt + σ(X)dW as the generator test needs it: Line, Plane or Particles.
+// Equation is dX = b(X)dt + σ(X)dW as the generator test needs it: Line, Plane,
+// Particles or Space.
 type Equation interface {
 	// Dim is the dimension of a state.
 	Dim() int

@@ -28,6 +28,8 @@ func ByFunction(f family.Family, seed uint64, i int, system sde.System) Subject 
 		s.Equation = OfPlane(system)
 	case sde.Particles:
 		s.Equation = Particles{Particles: system}
+	case sde.Space:
+		s.Equation = Space{Space: system}
 	}
 	known, ok := f.(family.KnownLaw)
 	if !ok {

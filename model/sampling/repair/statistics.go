@@ -22,6 +22,16 @@ func (w *walk) statistics() [][]float64 {
 		of = func(x []float32) []float64 { return []float64{float64(x[0])} }
 	case isParticles:
 		of = sizes(particles.N)
+	case d > 2:
+		of = func(x []float32) []float64 {
+			values := make([]float64, 0, d+1)
+			total := 0.
+			for _, v := range x {
+				values = append(values, float64(v))
+				total += float64(v)
+			}
+			return append(values, total)
+		}
 	default:
 		of = func(x []float32) []float64 {
 			u, v := float64(x[0]), float64(x[1])

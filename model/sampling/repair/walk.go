@@ -203,6 +203,16 @@ func (w *walk) coefficients() (dim int, states, drift, noise, local []float64) {
 			}
 		}
 		return 2, states, drift, noise, nil
+	case sde.Space:
+		var terms []float64
+		drift, terms = system.Coefficients(states)
+		noise = make([]float64, d*d)
+		for ; len(terms) > 0; terms = terms[system.Terms:] {
+			for k, v := range sde.Spread(terms[:system.Terms], d) {
+				noise[k] += v / count
+			}
+		}
+		return d, states, drift, noise, nil
 	case sde.Particles:
 		for i := 0; i < n; i += stride {
 			at := i / stride * d

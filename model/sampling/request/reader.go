@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
@@ -22,7 +23,8 @@ type Reader struct {
 
 	mu      sync.Mutex
 	reading reading
-	seen    []seen // nil until the first formulas
+	seen    []seen  // nil until the first formulas
+	ranges  *ranges // nil until the first formulas, of a family without a grid
 	// recent are targets of formulas by their requests, as text: the next request for the same
 	// equation does not wait for its law.
 	recent map[string]Target
@@ -133,7 +135,7 @@ func (m *Reader) find(r Request) (t Target, err error) {
 	if err != nil {
 		return Target{}, err
 	}
-	t.compare = len(r.Drift) > 0
+	t.compare = len(r.Drift) > 0 && !t.inSpace
 	t.table = t.Subject.Function
 	return t, t.moveTo(m.family, r.Time)
 }
@@ -142,6 +144,13 @@ func (m *Reader) find(r Request) (t Target, err error) {
 func (m *Reader) complete(ctx context.Context, t Target) (Target, error) {
 	if t.later != nil {
 		t.later(&t)
+	}
+	if t.inSpace {
+		far, err := m.beyondTraining(m.family.(family.Spatial), t.Subject.Function.System.(sde.Space))
+		if err != nil {
+			return Target{}, err
+		}
+		t.Warnings = append(t.Warnings, far...)
 	}
 	if t.compare {
 		far, unlearned, err := m.outOfRange(ctx, t.table, t.tabulated)

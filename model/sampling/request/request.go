@@ -26,10 +26,11 @@ type Request struct {
 	// there are no formulas.
 	Function int
 	// Drift is b(x) on the line, and in the plane one formula in x and y for each
-	// coordinate.
+	// coordinate. For a family without a grid it is that of expression.System.
 	Drift []string
 	// Diffusion is σ(x) on the line. In the plane it is σ of σ·I, a diagonal of two, or
-	// a matrix of four, row after row.
+	// a matrix of four, row after row. For a family without a grid it is that of
+	// expression.System.
 	Diffusion []string
 	// Parameters are the values of names in the formulas, beside x and y.
 	Parameters expression.Parameters
@@ -51,6 +52,7 @@ type Target struct {
 	tabulated *density.Density    // law of the table of formulas; nil where it is not known
 	later     func(*Target)       // computes the laws, which takes longer than the rest; may be nil
 	compare   bool                // the table of formulas with the training set
+	inSpace   bool                // formulas have no table
 	table     family.Function     // before a time was set
 	formulas  repair.Equation     // that they are repaired by, on the line
 }
@@ -65,6 +67,8 @@ var (
 	// the plane.
 	ErrFormula      = errors.New("unreadable formula")
 	ErrPlaneFormula = errors.New("unreadable formula in the plane")
+	// ErrSpaceFormula is the same for a family without a grid.
+	ErrSpaceFormula = errors.New("unreadable formula of a system")
 	// ErrDiffusion means that the family's functions have another kind of diffusion.
 	ErrDiffusion = errors.New("another kind of diffusion")
 	// ErrTimeless means that the model has learned invariant laws.
@@ -140,6 +144,8 @@ func (r Request) equation(f family.Family) (t Target, err error) {
 		t, err = r.onLine(tabulated)
 	case family.TabulatedPlane:
 		t, err = r.inPlane(tabulated)
+	case family.Spatial:
+		t, err = r.inSpace(tabulated)
 	default:
 		err = &InputError{"drift", ErrFormulas,
 			fmt.Errorf("functions of %s are not drifts and diffusions on a grid: it lacks Grid and Of (docs/families.md)", f.Name())}

@@ -89,13 +89,13 @@ func (p *Probed) system(s Subject) (sde.System, error) {
 
 // standardise does so with every feature of rows.
 func (p *Probed) standardise(rows []float32) {
-	var mean, scale [8]float64
+	scale := make([]float64, len(p.standards))
 	for k, s := range p.standards {
-		mean[k], scale[k] = s.Mean, 1/s.Std
+		scale[k] = 1 / s.Std
 	}
 	for n := len(p.standards); len(rows) > 0; rows = rows[n:] {
 		for k, v := range rows[:n] {
-			rows[k] = float32((float64(v) - mean[k]) * scale[k])
+			rows[k] = float32((float64(v) - p.standards[k].Mean) * scale[k])
 		}
 	}
 }

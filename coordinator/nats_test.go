@@ -1,0 +1,182 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/natstest"
+)
+
+// What a NATS server loses, streams, consumers and jobs, is made and published again, while the
+// coordinator stays.
+func TestJobsLost(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(context.Context, jetstream.JetStream) error{
+		"jobs": func(ctx context.Context, js jetstream.JetStream) error {
+			stream, err := js.Stream(ctx, "ERGOFLOW_JOBS")
+			return errors.Join(err, stream.Purge(ctx))
+		},
+		"some jobs": func(ctx context.Context, js jetstream.JetStream) error {
+			stream, err := js.Stream(ctx, "ERGOFLOW_JOBS")
+			return errors.Join(err, stream.Purge(ctx, jetstream.WithPurgeSubject("ergoflow.jobs.*.3")))
+		},
+		"the consumer": func(ctx context.Context, js jetstream.JetStream) error {
+			return js.DeleteConsumer(ctx, "ERGOFLOW_JOBS", "run-"+plan.Run)
+		},
+		"all streams": func(ctx context.Context, js jetstream.JetStream) error {
+			return errors.Join(js.DeleteStream(ctx, "ERGOFLOW_JOBS"), js.DeleteStream(ctx, "ERGOFLOW_RESULTS"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := natstest.Start(t, 1, "")
+			dir := t.TempDir()
+			s := startWith(t, dir, func(config *Config) { config.NATS = c.URL() })
+			s.submit(plan, wire.Stage_STAGE_GENERATE)
+			conn, err := jobs.Dial(c.URL(), jobs.Access{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			js, err := jetstream.New(conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.await("five jobs are in the queue", func(Status) bool {
+				consumer, err := js.Consumer(t.Context(), "ERGOFLOW_JOBS", "run-"+plan.Run)
+				return err == nil && consumer.CachedInfo().NumPending == 5
+			})
+			if err := lose(t.Context(), js); err != nil {
+				t.Fatal(err)
+			}
+			queue, err := jobs.Connect(s.NATS, jobs.Access{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer queue.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			store, worked := shard.NewDir(filepath.Join(dir, "shards")), make(chan error, 1)
+			go func() {
+				worked <- queue.Work(ctx, plan.Run, "a", func(_ context.Context, j jobs.Job) error { return makeShard(store, j.Shard) })
+			}()
+			s.await("all are there", func(st Status) bool { return st.State == machine.StateGenerated })
+			cancel()
+			if err := <-worked; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// lost tells jobs that a server lost from those that workers have just done.
+func TestLost(t *testing.T) {
+	p := ergoflow.Plan{Shards: 4}
+	for name, c := range map[string]struct {
+		present []int
+		queued  int
+		want    int
+	}{
+		"not known":            {nil, -1, 0},
+		"all waiting":          {nil, 5, 0},
+		"some done":            {[]int{1, 4}, 3, 0},
+		"done since the count": {[]int{1, 4}, 4, 0},
+		"one lost":             {[]int{1, 4}, 2, 3},
+		"all lost":             {nil, 0, 5},
+		"all there":            {[]int{0, 1, 2, 3, 4}, 0, 0},
+	} {
+		if got := lost(p, c.present, c.queued); len(got) != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A coordinator that begins to lead while the NATS server is away waits for it.
+func TestNATSAwayInATerm(t *testing.T) {
+	t.Parallel()
+	c := natstest.Start(t, 1, "")
+	waits := make(chan struct{}, 100)
+	var peers []string
+	for range 3 {
+		peers = append(peers, freeAddress(t))
+	}
+	store := filepath.Join(t.TempDir(), "shards")
+	var list []*server
+	for _, address := range peers {
+		list = append(list, startMemberWith(t, t.TempDir(), store, address, peers, func(config *Config) {
+			config.NATS, config.NATSReplicas = c.URL(), 1
+			config.Log = slog.New(listening{slog.DiscardHandler, "cannot open the jobs", waits})
+		}))
+	}
+	first := leading(t, list...)
+	c[0].Kill()
+	first.close()
+	select {
+	case <-waits:
+	case <-time.After(patience):
+		t.Fatal("nobody waits for the server")
+	}
+	c[0].Start()
+	next := leading(t, list...)
+	next.submit(plan, wire.Stage_STAGE_GENERATE)
+	next.await("it conducts", func(st Status) bool { return st.State == machine.StateGenerating })
+}
+
+// listening tells when a message was logged that begins with a text.
+type listening struct {
+	slog.Handler
+	text string
+	told chan<- struct{}
+}
+
+func (listening) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s listening) WithAttrs([]slog.Attr) slog.Handler { return s }
+
+func (s listening) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, s.text) {
+		select {
+		case s.told <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// What several coordinators, or one, cannot do with NATS ends their start with a clear error.
+func TestNATSSetup(t *testing.T) {
+	alone := natstest.Start(t, 1, "")
+	several := []string{"192.0.2.1:1", "192.0.2.2:1", "127.0.0.1:1"}
+	for name, c := range map[string]struct {
+		config Config
+		want   error
+		text   string
+	}{
+		"a bucket of one of several":     {Config{Store: "nats://shards", Peers: several}, ErrCommonStore, "gone with it"},
+		"replicas of the embedded":       {Config{NATSReplicas: 3}, nil, "need NATS"},
+		"a domain of the embedded":       {Config{NATSDomain: "hub"}, nil, "need NATS"},
+		"a wrong domain":                 {Config{NATS: alone.URL(), NATSDomain: "hub"}, jobs.ErrNoJetStream, "in the domain hub"},
+		"a wrong domain of the bucket":   {Config{NATS: alone.URL(), Store: "nats://shards?domain=hub"}, jobs.ErrNoJetStream, "nats://shards"},
+		"more replicas than servers":     {Config{NATS: alone.URL(), NATSReplicas: 3}, jobs.ErrReplicas, "ERGOFLOW_JOBS"},
+		"more replicas of bucket":        {Config{NATS: alone.URL(), Store: "nats://shards?replicas=3"}, jobs.ErrReplicas, "ERGOFLOW_STORE_shards"},
+		"nobody is there, and one alone": {Config{NATS: "nats://127.0.0.1:1"}, nats.ErrNoServers, "127.0.0.1:1"},
+	} {
+		c.config.Dir, c.config.Log, c.config.patience = t.TempDir(), slog.New(slog.DiscardHandler), time.Nanosecond
+		err := Run(t.Context(), c.config)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

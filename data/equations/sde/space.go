@@ -1,0 +1,107 @@
+package sde
+
+import (
+	"fmt"
+	"math"
+)
+
+const (
+	// Lanes is how many states a Space evaluates together.
+	Lanes = 64
+	// MaxSpace bounds the dimension of a Space.
+	MaxSpace = 64
+)
+
+// Space is an SDE dX = b(X)dt + S(X)dW in up to MaxSpace dimensions, whose coefficients are
+// functions of the state instead of tables.
+type Space struct {
+	// Box is where the law is expected, an interval for each coordinate. Probes start in it; it
+	// bounds nothing.
+	Box []Interval
+	// Terms is k, the numbers of the diffusion: 1 for S = σ·I, Dim for a diagonal, Dim² for a
+	// matrix, row after row. Only S·Sᵀ matters to the law.
+	Terms int
+	// Bind prepares the evaluation at the states x, one block for each coordinate, for one
+	// goroutine, with the instructions of an engine (simulate.Engines). evaluate(n) computes at
+	// least the first n values of the Dim blocks of the drift and the Terms blocks of the
+	// diffusion. These do not move and are none of x.
+	Bind func(engine string, x []*[Lanes]float64) (evaluate func(n int), drift, diffusion []*[Lanes]float64)
+}
+
+// Interval is from Lo to Hi.
+type Interval struct{ Lo, Hi float64 }
+
+// Dim is the number of coordinates.
+func (s Space) Dim() int { return len(s.Box) }
+
+// Validate reports numbers out of range. It does not evaluate the coefficients.
+func (s Space) Validate() error {
+	d := s.Dim()
+	if d < 1 || d > MaxSpace {
+		return fmt.Errorf("%d dimensions, want 1 to %d", d, MaxSpace)
+	}
+	if s.Terms != 1 && s.Terms != d && s.Terms != d*d {
+		return fmt.Errorf("diffusion of %d numbers in %d dimensions, want 1, %d or %d", s.Terms, d, d, d*d)
+	}
+	for k, box := range s.Box {
+		if !(box.Lo < box.Hi) || math.IsInf(box.Hi-box.Lo, 0) {
+			return fmt.Errorf("box of coordinate %d is [%v, %v], want a bounded interval", k, box.Lo, box.Hi)
+		}
+	}
+	return nil
+}
+
+// Blocks are Dim blocks of states.
+func (s Space) Blocks() []*[Lanes]float64 {
+	memory, blocks := make([][Lanes]float64, s.Dim()), make([]*[Lanes]float64, s.Dim())
+	for k := range blocks {
+		blocks[k] = &memory[k]
+	}
+	return blocks
+}
+
+// Coefficients are the drift [states, Dim] and the diffusion [states, Terms] at states [states, Dim].
+func (s Space) Coefficients(states []float64) (drift, diffusion []float64) {
+	d := s.Dim()
+	x := s.Blocks()
+	evaluate, b, sigma := s.Bind("", x)
+	drift, diffusion = make([]float64, 0, len(states)), make([]float64, 0, len(states)/d*s.Terms)
+	for ; len(states) > 0; states = states[min(Lanes*d, len(states)):] {
+		n := min(Lanes, len(states)/d)
+		for l := range n {
+			for k := range d {
+				x[k][l] = states[l*d+k]
+			}
+		}
+		evaluate(n)
+		for l := range n {
+			for _, block := range b {
+				drift = append(drift, block[l])
+			}
+			for _, block := range sigma {
+				diffusion = append(diffusion, block[l])
+			}
+		}
+	}
+	return drift, diffusion
+}
+
+// Spread is S·Sᵀ [dim, dim] of the terms of a diffusion.
+func Spread(terms []float64, dim int) []float64 {
+	spread := make([]float64, dim*dim)
+	for i := range dim {
+		switch len(terms) {
+		case dim * dim:
+			for j := range dim {
+				for k := range dim {
+					spread[i*dim+j] += terms[i*dim+k] * terms[j*dim+k]
+				}
+			}
+		case dim:
+			spread[i*dim+i] = terms[i] * terms[i]
+		default:
+			spread[i*dim+i] = terms[0] * terms[0]
+		}
+	}
+	return spread
+}

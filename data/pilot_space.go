@@ -1,0 +1,87 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// pilotSpace is PilotRun of a family without a grid, whose chains have double precision. A box
+// bounds nothing, so states outside it are a warning alone: the probes miss where they are.
+func (d Dataset) pilotSpace(ctx context.Context, f family.Family, box []sde.Interval) (warnings []string, err error) {
+	for i := range pilotFunctions {
+		if err := f.(family.Spatial).Check(d.Seed, i); err != nil {
+			return nil, err
+		}
+	}
+	outside := 0.
+	for _, part := range d.simulated() {
+		s := part.scheme
+		s.BurnIn, s.Thin, s.Chains = min(s.Steps(part.samples/s.Chains), pilotSteps), 1, pilotChains
+		width := pilotChains * pilotStates * len(box)
+		states := make([]float32, pilotFunctions*width)
+		spec := family.SampleSpec{Count: pilotFunctions, Seed: d.Seed, Scheme: s, Purpose: pilotPurpose}
+		if err := family.Sample(ctx, f, states, spec, simulate.Fastest(), nil); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.path, err)
+		}
+		step := inflated{dt: s.DT, paths: []string{part.path + ".dt"}}
+		for i := range pilotFunctions {
+			x := states[i*width:][:width]
+			away, err := d.judgeSpace(f, i, x, box, s.DT, &step)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", part.path, err)
+			}
+			outside = max(outside, away)
+		}
+		memory, err := d.memory(ctx, f, part.scheme)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", part.path, err)
+		}
+		for _, w := range []string{memoryWarning(memory, part, f.Name()), step.warning(f.Name())} {
+			if w != "" {
+				warnings = append(warnings, w)
+			}
+		}
+	}
+	if outside > warnedAway {
+		warnings = append(warnings, fmt.Sprintf("%.0f %% of the coordinates of a function of %s are outside its box, where no probes start: widen the box", 100*outside, f.Name()))
+	}
+	return warnings, nil
+}
+
+// warnedAway is the fraction of a function's coordinates outside the box. One of many coordinates
+// is often outside: a normal one is beyond two deviations in 5 % of the states.
+const warnedAway = 0.1
+
+// judgeSpace judges the last states of a function, and returns the fraction of their coordinates
+// outside the box.
+func (d Dataset) judgeSpace(f family.Family, i int, x []float32, box []sde.Interval, dt float64, step *inflated) (outside float64, err error) {
+	function, err := f.Function(d.Seed, i)
+	if err != nil {
+		return 0, err
+	}
+	dim := len(box)
+	if part := roundedPart(x, dim); part > refusedRounding {
+		return 0, fmt.Errorf("%s function %d: storing its samples as float32 changes them by %.2g of their deviation: %w", f.Name(), i, part, ErrRounded)
+	}
+	if unmoved(x, dim) {
+		return 0, fmt.Errorf("%s function %d: none of its chains moves in a step of %g: %w", f.Name(), i, dt, ErrNoise)
+	}
+	e := inflation(x, function.System, dt)
+	if math.IsNaN(e) || e > diagnostics.RefusedInflation {
+		return 0, fmt.Errorf("%s function %d: steps of %g make its variance %s: %w; one of %.2g would do",
+			f.Name(), i, dt, diagnostics.TooLarge(e), ErrTimeStep, diagnostics.TimeStep(dt, e, diagnostics.WantedInflation))
+	}
+	step.add(i, e)
+	for at, v := range x {
+		if b := box[at%dim]; float64(v) < b.Lo || float64(v) > b.Hi {
+			outside += 1 / float64(len(x))
+		}
+	}
+	return outside, nil
+}

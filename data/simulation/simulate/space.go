@@ -1,0 +1,198 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/random"
+)
+
+var _ [lanes]float64 = [sde.Lanes]float64{} // blocks of a Space are those of chains
+
+// cloud advances up to 64 chains of a Space together, in double precision.
+type cloud struct {
+	normals normals // first for its alignment, like chains
+	engine  *Engine
+	active  int
+	used    int // steps of the normals' window already used
+
+	x                []*[lanes]float64
+	z                [][lanes]float32 // normals of a step
+	mixed            [lanes]float64   // a row of the diffusion times them
+	before           [][lanes]float64 // states before a step
+	evaluate         func(n int)
+	drift, diffusion []*[lanes]float64
+	step             functionStep
+	given            []float32 // the first states of all chains instead of draws; may be nil
+}
+
+func newCloud(e *Engine, s sde.Space, dt float64) *cloud {
+	c := &cloud{
+		engine: e, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
+		step: functionStep{dt: dt, root: math.Sqrt(dt), move: moveOn(e.name)},
+	}
+	c.evaluate, c.drift, c.diffusion = s.Bind(e.name, c.x)
+	return c
+}
+
+// space simulates chains of a Space.
+func (e *Engine) space(ctx context.Context, dst []float32, system sde.Space, s Scheme, perChain int, stream stream) error {
+	d, c := system.Dim(), newCloud(e, system, s.DT)
+	for first := 0; first < s.Chains; first += lanes {
+		c.active = min(lanes, s.Chains-first)
+		if err := c.run(ctx, dst[first*perChain*d:][:c.active*perChain*d], s, first, perChain, stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run simulates chains first..first+active−1 into dst, shape [active, perChain, dim]. The first
+// dim normals of a chain are its start, and each step takes the next dim, by coordinate.
+func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChain int, stream stream) error {
+	for l := range c.active {
+		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
+	}
+	for l := c.active; l < lanes; l++ { // engines step whole vectors
+		c.normals.repeat(l)
+	}
+	c.used = window
+	laws, err := s.Start.laws()
+	if err != nil {
+		return err
+	}
+	if n := len(laws); n > 1 && n != len(c.x) {
+		return fmt.Errorf("function %d: start has %d laws, want one, or one for each of %d coordinates", stream.function, n, len(c.x))
+	}
+	c.start(laws, first, stream)
+	poll := max(pollEvery*window/len(c.x), 1) // steps between checks of the context
+	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
+		for ; step < next; step++ {
+			if step%poll == 0 {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
+			if k := c.move(); k >= 0 {
+				return c.explain(stream, first, step, k)
+			}
+		}
+		for l := range c.active {
+			sample := dst[(l*perChain+j)*len(c.x):][:len(c.x)]
+			for k := range sample {
+				sample[k] = float32(c.x[k][l])
+			}
+		}
+	}
+	return nil
+}
+
+// noise makes the normals of the next step.
+func (c *cloud) noise() {
+	for k := range c.z {
+		if c.used == window {
+			c.engine.fill(&c.normals, c.active)
+			c.used = 0
+		}
+		c.z[k] = [lanes]float32(c.normals.values[c.used*lanes:])
+		c.used++
+	}
+}
+
+// start draws the first states, of chain first and those after it.
+func (c *cloud) start(laws []random.Law, first int, stream stream) {
+	c.noise()
+	for l := range lanes {
+		chain := first
+		if l < c.active {
+			chain += l
+		}
+		source := NewSource(stream.seed, stream.purpose, stream.function, uint64(chain))
+		for k := range c.x {
+			if c.given != nil {
+				c.x[k][l] = float64(c.given[chain*len(c.x)+k])
+				continue
+			}
+			c.x[k][l] = firstState(laws[min(k, len(laws)-1)], c.z[k][l], source.Uniform())
+		}
+	}
+}
+
+// move takes a step. It returns a coordinate of which a state is then out of bounds; −1: none.
+func (c *cloud) move() (coordinate int) {
+	c.evaluate(c.active)
+	c.noise()
+	d, f := len(c.x), &c.step
+	for k, x := range c.x {
+		c.before[k] = *x
+		f.x, f.drift = x, c.drift[k]
+		switch len(c.diffusion) {
+		case 1:
+			f.diffusion = c.diffusion[0]
+		case d:
+			f.diffusion = c.diffusion[k]
+		default:
+			c.mix(k)
+			continue
+		}
+		f.move(f, c.active, &c.z[k])
+	}
+	for k, x := range c.x {
+		if !bounded(x[:c.active], bound) {
+			return k
+		}
+	}
+	return -1
+}
+
+// mix moves coordinate k by a row of a full matrix.
+func (c *cloud) mix(k int) {
+	d := len(c.x)
+	for l := range c.mixed[:c.active] {
+		sum := 0.
+		for j := range d {
+			sum += float64(c.diffusion[k*d+j][l] * float64(c.z[j][l]))
+		}
+		c.mixed[l] = sum
+	}
+	f := &c.step
+	for l, v := range c.x[k][:c.active] {
+		c.x[k][l] = v + (float64(c.drift[k][l]*f.dt) + float64(c.mixed[l]*f.root))
+	}
+}
+
+// explain describes the divergence of a coordinate, which the last step took out of bounds.
+func (c *cloud) explain(stream stream, first, step, k int) error {
+	lane := 0
+	for l, v := range c.x[k][:c.active] {
+		if !(v > -bound && v < bound) {
+			lane = l
+			break
+		}
+	}
+	err := stream.diverged(divergence{lane: lane, step: step, coordinate: k + 1, from: c.before[k][lane], to: c.x[k][lane]}, first)
+	for j := range c.x {
+		*c.x[j] = c.before[j]
+	}
+	c.evaluate(c.active)
+	var diverged *DivergedError
+	if errors.As(err, &diverged) {
+		for _, part := range []struct {
+			name   string
+			blocks []*[lanes]float64
+		}{{"drift", c.drift}, {"diffusion", c.diffusion}} {
+			for n, block := range part.blocks {
+				if v := block[lane]; diverged.Reason == "" && (math.IsNaN(v) || math.IsInf(v, 0)) {
+					diverged.Reason = fmt.Sprintf("component %d of the %s is %v there", n, part.name, v)
+				}
+			}
+		}
+		if diverged.Reason == "" {
+			diverged.Reason = fmt.Sprintf("it is x[%d] of the formulas", k)
+		}
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package request_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/sampling/request"
+)
+
+// Formulas for a model without a grid become the equation that they say, with the diffusion in the
+// family's form.
+func TestSpace(t *testing.T) {
+	e := load(t, "anyd")
+	for _, test := range []struct {
+		drift, diffusion []string
+		warned           bool
+	}{
+		{[]string{"-1.3*x"}, []string{"k"}, false},
+		{[]string{"-(1 + 0.1*i)*x[i]"}, []string{"1 + 0*x"}, false},
+		{[]string{"-30*x"}, []string{"1"}, true},
+		{[]string{"-1.3*x"}, []string{"9"}, true},
+	} {
+		target, err := resolve(t, request.Request{Drift: test.drift, Diffusion: test.diffusion, Parameters: map[string]float64{"k": 0.8}}, e)
+		if err != nil {
+			t.Errorf("%q, %q: %v", test.drift, test.diffusion, err)
+			continue
+		}
+		system := target.Subject.Function.System.(sde.Space)
+		if _, sigma := system.Coefficients(make([]float64, 10)); len(sigma) != 10 || sigma[0] != sigma[9] || sigma[0] == 0 {
+			t.Errorf("%q: diffusion %v", test.diffusion, sigma)
+		}
+		if warned := len(target.Warnings) > 0; warned != test.warned {
+			t.Errorf("%q, %q: warnings %q", test.drift, test.diffusion, target.Warnings)
+		}
+	}
+	for _, test := range []struct {
+		drift, diffusion, input, want string
+		kind                          error
+	}{
+		{"-x[i]*x[10]", "1", "drift", "component 10", request.ErrSpaceFormula},
+		{"-x0", "1", "drift", "1 components in 10 dimensions", request.ErrSpaceFormula},
+		{"-x", "x[", "diffusion", "cannot read", request.ErrSpaceFormula},
+		{"-log(x)", "1", "drift", "NaN in the model's box", sde.ErrNotFinite},
+		{"-x", "0", "diffusion", "0 everywhere", request.ErrDiffusion},
+		{"-x", "x[i]*x[j]", "diffusion", "unknown name j", request.ErrSpaceFormula},
+	} {
+		_, err := resolve(t, request.Request{Drift: []string{test.drift}, Diffusion: []string{test.diffusion}}, e)
+		var input *request.InputError
+		if !errors.Is(err, test.kind) || !errors.As(err, &input) || input.Input != test.input || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q, %q: %v", test.drift, test.diffusion, err)
+		}
+	}
+}
