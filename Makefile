@@ -31,7 +31,7 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|OwnNATS|OwnNATSSeveral|Pods|SecuredLater|SecuredOneByOne|SharedHosts|StoreNATS|StoreS3
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|OwnNATS|OwnNATSSeveral|Pods|SecuredLater|SecuredOneByOne|SharedHosts|StoreNATS|StoreS3|RollingUpgrade|UpgradeOfNumerics
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
@@ -242,6 +242,10 @@ generate: .venv ## generate protobuf code from the .proto files
 		PATH="$$PATH:$$($(GO) env GOPATH)/bin" .venv/bin/python -m grpc_tools.protoc -I $$dir \
 			--go_out=$$dir --go_opt=paths=source_relative \
 			--go-grpc_out=$$dir --go-grpc_opt=paths=source_relative $${proto##*/} || exit; done
+
+.PHONY: corpus
+corpus: ## add what this release writes to internal/corpus, for tests of later ones
+	$(GO) test -count=1 -run '^TestCorpus' $$(grep -rl --include='*_test.go' '"github.com/ergoflow/ergoflow/internal/corpus"' . | xargs -n1 dirname | sort -u) -args -corpus.write
 
 vuln: ## look for known vulnerabilities; GOVULNDB=file:///…
 	@echo 'reading $(GOVULNDB); without network: make vuln GOVULNDB=$$(make -s vulndb)'

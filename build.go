@@ -9,11 +9,10 @@ import (
 	"sync"
 )
 
-// Build names what this program was built from: the release and the commit, as in
-// "0.1.0+1c73bc2a4f3e". Processes of one cluster must agree on it: another build may
-// round differently, or read a message in another way. Where no commit describes the
-// program, a hash of its file does: "0.1.0+1c73bc2a4f3e-dirty.b9fc0bec9503" has changes
-// that are not committed, "0.1.0+sha256.b9fc0bec9503" was built with -buildvcs=false.
+// Build names what this program was built from, for people: the release and the commit, as in
+// "0.1.0+1c73bc2a4f3e". The numbers of ThisRelease decide which builds work together. Where no
+// commit describes the program, a hash of its file does: "0.1.0+1c73bc2a4f3e-dirty.b9fc0bec9503"
+// has changes that are not committed, "0.1.0+sha256.b9fc0bec9503" was built with -buildvcs=false.
 var Build = sync.OnceValue(func() string {
 	info, _ := debug.ReadBuildInfo()
 	return build(info, fileHash)

@@ -36,9 +36,9 @@ type Options struct {
 	Wire     Wire     // number format of long vectors; zero: Float32
 	Topology Topology // which ranks are connected; zero: by world size
 
-	Plan  string // what is computed, e.g. the run's hash; printable ASCII, at most 64 bytes
-	Build string // what computes it, e.g. the program's version; as Plan
-	Token Token  // shared by the members of the generation and no other process
+	Plan     string // what is computed, e.g. the run's hash; printable ASCII, at most 64 bytes
+	Numerics string // by which it is computed; as Plan
+	Token    Token  // shared by the members of the generation and no other process
 
 	// Identities are those in the certificates of the ranks' processes, by rank. A process
 	// that shows another certificate is refused. trust.Plaintext: this one has none, and others
@@ -52,7 +52,7 @@ type Token [tokenBytes]byte
 
 const tokenBytes = 16
 
-// maxLabel bounds Plan and Build.
+// maxLabel bounds Plan and Numerics.
 const maxLabel = 64
 
 func (o Options) validate() error {
@@ -62,9 +62,9 @@ func (o Options) validate() error {
 	if o.Topology > Hosts {
 		return fmt.Errorf("unknown topology %d", o.Topology)
 	}
-	for _, label := range []string{o.Plan, o.Build} {
+	for _, label := range []string{o.Plan, o.Numerics} {
 		if !isLabel(label) {
-			return fmt.Errorf("plan or build %.80q is not printable ASCII of at most %d bytes", label, maxLabel)
+			return fmt.Errorf("plan or numerics %.80q is not printable ASCII of at most %d bytes", label, maxLabel)
 		}
 	}
 	return nil

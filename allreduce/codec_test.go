@@ -28,7 +28,7 @@ func TestGoldenBytes(t *testing.T) {
 	}
 	const greeting = "0900000000000000" + "0000000000000000" + "0000" + "0000" + "0000" + "01" + "00" + "290000" +
 		"45464152" + "0700" + "01" + "01" + "02000000" + "05000000" + "04" + "03" + "746865746f6b656e0000000000000000" + "706c616e" + "302e31"
-	opts := Options{Wire: BFloat16, Topology: Mesh, Plan: "plan", Build: "0.1", Token: Token([]byte("thetoken\x00\x00\x00\x00\x00\x00\x00\x00"))}
+	opts := Options{Wire: BFloat16, Topology: Mesh, Plan: "plan", Numerics: "0.1", Token: Token([]byte("thetoken\x00\x00\x00\x00\x00\x00\x00\x00"))}
 	if got := hex.EncodeToString(greetingBytes(hello{Identity{9, 2, 5}, opts})); got != greeting {
 		t.Errorf("greeting\n got %s\nwant %s", got, greeting)
 	}
@@ -42,7 +42,7 @@ func TestPayloadIsAlignedInTheFirstFrame(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(greetingBytes(hello{Identity{9, 2, 5}, Options{Wire: BFloat16, Topology: Mesh, Plan: "plan", Build: "0.1"}}), 7)
+	f.Add(greetingBytes(hello{Identity{9, 2, 5}, Options{Wire: BFloat16, Topology: Mesh, Plan: "plan", Numerics: "0.1"}}), 7)
 	var b [headerBytes]byte
 	header{generation: 1, phase: phaseReduce, length: 8}.put(&b)
 	f.Add(append(b[:], 1, 2, 3, 4, 5, 6, 7, 8), 30)

@@ -71,17 +71,17 @@
 //	 8  4  rank of the sender
 //	12  4  world size
 //	16  1  length p of the plan's name, at most 64
-//	17  1  length b of the build's name, at most 64
+//	17  1  length b of the numerics' name, at most 64
 //	18 16  token of the generation
 //	34  p  plan, printable ASCII
-//	    b  build, printable ASCII
+//	    b  numerics, printable ASCII
 //
 // Then the client sends the messages of the schedule in its order, and between them four
 // signs of life a second (no payload, all fields zero but generation and phase). The
 // server sends nothing. The closing handshake is: client half-close, a goodbye of the
 // server (no payload, all fields zero but generation and phase), and the client's
 // disconnection. A server refuses by gRPC status: ABORTED for a generation that is
-// over, FAILED_PRECONDITION for an identity, plan, build or format that does not fit,
+// over, FAILED_PRECONDITION for an identity, plan, numerics or format that does not fit,
 // INVALID_ARGUMENT for a malformed message.
 //
 // Between processes with certificates, TCP connections are TLS 1.3 with the protocol h2, and

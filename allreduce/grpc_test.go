@@ -170,7 +170,7 @@ func greetingBytes(h hello) []byte {
 // What does not begin with a greeting is refused, whatever it is.
 func TestStrangersAreRefused(t *testing.T) {
 	c := grpcCluster(t, 1)
-	good := greetingBytes(hello{id: Identity{1, 0, 2}, opts: Options{Topology: Mesh, Plan: "run", Build: "0.1"}})
+	good := greetingBytes(hello{id: Identity{1, 0, 2}, opts: Options{Topology: Mesh, Plan: "run", Numerics: "0.1"}})
 	change := func(at int, to byte) []byte {
 		b := append([]byte(nil), good...)
 		b[at] = to

@@ -23,7 +23,7 @@ type hello struct {
 }
 
 func (h hello) header(p phase) header {
-	return header{generation: h.id.Generation, phase: p, length: uint32(helloBytes + len(h.opts.Plan) + len(h.opts.Build))}
+	return header{generation: h.id.Generation, phase: p, length: uint32(helloBytes + len(h.opts.Plan) + len(h.opts.Numerics))}
 }
 
 func (h hello) payload() []byte {
@@ -34,9 +34,9 @@ func (h hello) payload() []byte {
 	b[7] = byte(h.opts.Topology)
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.id.Rank))
 	binary.LittleEndian.PutUint32(b[12:], uint32(h.id.World))
-	b[16], b[17] = byte(len(h.opts.Plan)), byte(len(h.opts.Build))
+	b[16], b[17] = byte(len(h.opts.Plan)), byte(len(h.opts.Numerics))
 	copy(b[18:], h.opts.Token[:])
-	return append(append(b, h.opts.Plan...), h.opts.Build...)
+	return append(append(b, h.opts.Plan...), h.opts.Numerics...)
 }
 
 // parseHello reads a greeting in the given direction and frees the frame.
@@ -54,9 +54,9 @@ func parseHello(f *frame, want phase) (hello, error) {
 	if v := binary.LittleEndian.Uint16(b[4:]); v != protocolVersion {
 		return hello{}, fmt.Errorf("%w: protocol version %d, ours is %d", ErrRefused, v, protocolVersion)
 	}
-	plan, build := int(b[16]), int(b[17])
-	if helloBytes+plan+build != len(b) {
-		return hello{}, fmt.Errorf("%w: labels of %d and %d bytes in a greeting of %d", ErrProtocol, plan, build, len(b))
+	plan, numerics := int(b[16]), int(b[17])
+	if helloBytes+plan+numerics != len(b) {
+		return hello{}, fmt.Errorf("%w: labels of %d and %d bytes in a greeting of %d", ErrProtocol, plan, numerics, len(b))
 	}
 	rank, world := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
 	if world > ergoflow.MaxWorld || rank >= world {
@@ -65,7 +65,7 @@ func parseHello(f *frame, want phase) (hello, error) {
 	h := hello{
 		id: Identity{Generation: f.header.generation, Rank: int(rank), World: int(world)},
 		opts: Options{Wire: Wire(b[6]), Topology: Topology(b[7]), Token: Token(b[18:helloBytes]),
-			Plan: string(b[helloBytes:][:plan]), Build: string(b[helloBytes+plan:])},
+			Plan: string(b[helloBytes:][:plan]), Numerics: string(b[helloBytes+plan:])},
 	}
 	if err := h.id.validate(); err != nil {
 		return hello{}, fmt.Errorf("%w: %w", ErrProtocol, err)
@@ -83,13 +83,13 @@ func goodbye(g ergoflow.Generation) header { return header{generation: g, phase:
 
 func signOfLife(g ergoflow.Generation) header { return header{generation: g, phase: phaseAlive} }
 
-// check refuses a greeting that differs from want in rank, world, build, plan, wire or
+// check refuses a greeting that differs from want in rank, world, numerics, plan, wire or
 // topology, or that lacks the generation's token.
 func (h hello) check(want hello) error {
 	theirs, ours := h.opts, want.opts
 	switch {
-	case theirs.Build != ours.Build:
-		return fmt.Errorf("%w: build %q, ours is %q", ErrRefused, theirs.Build, ours.Build)
+	case theirs.Numerics != ours.Numerics:
+		return fmt.Errorf("%w: numerics %q, ours is %q", ErrRefused, theirs.Numerics, ours.Numerics)
 	case h.id.Generation != want.id.Generation:
 		return fmt.Errorf("%w: generation %d, ours is %d", ErrRefused, h.id.Generation, want.id.Generation)
 	case subtle.ConstantTimeCompare(theirs.Token[:], ours.Token[:]) != 1:

@@ -21,7 +21,7 @@ func TestJoinRefusesWhatDoesNotFit(t *testing.T) {
 		"wire format": {Identity{1, 1, 3}, Options{Wire: BFloat16}, "wire format"},
 		"world size":  {Identity{1, 1, 4}, Options{}, "world size"},
 		"same rank":   {Identity{1, 0, 3}, Options{}, "rank"},
-		"build":       {Identity{1, 1, 3}, Options{Build: "0.2"}, `build "0.2", ours is ""`},
+		"numerics":    {Identity{1, 1, 3}, Options{Numerics: "0.2"}, `numerics "0.2", ours is ""`},
 		"plan":        {Identity{1, 1, 3}, Options{Plan: "other"}, `plan "other", ours is ""`},
 		"topology":    {Identity{1, 1, 3}, Options{Topology: Circle}, "ring"},
 		"token":       {Identity{1, 1, 3}, Options{Token: Token{15: 1}}, "does not know the token of generation 1"},
@@ -67,9 +67,9 @@ func TestJoinValidates(t *testing.T) {
 		t.Error("unknown wire format: no error")
 	}
 	for name, opts := range map[string]Options{
-		"topology":   {Topology: 9},
-		"long plan":  {Plan: strings.Repeat("p", maxLabel+1)},
-		"wild build": {Build: "0.1\n"},
+		"topology":      {Topology: 9},
+		"long plan":     {Plan: strings.Repeat("p", maxLabel+1)},
+		"wild numerics": {Numerics: "0.1\n"},
 	} {
 		if _, err := newServer(nil).Join(t.Context(), Identity{1, 0, 1}, []string{"a"}, opts); err == nil {
 			t.Errorf("%s: no error", name)

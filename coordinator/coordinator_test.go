@@ -397,7 +397,7 @@ func bareLoop(ledger *ledger) *loop {
 	l := &loop{
 		flight: flight.NewKeeper(flight.Coordinator, "", log),
 		runs:   runs,
-		fleet:  fleet.New(machine.Config{Version: ergoflow.Build()}, nil), messages: &convert.Messages{}, ledger: ledger,
+		fleet:  fleet.New(machine.Config{Release: ergoflow.ThisRelease()}, nil), messages: &convert.Messages{}, ledger: ledger,
 		log: log, base: log, events: journal.New(time.Now()), refused: refusals{log: log}, work: make(chan func()), ended: make(chan struct{}), stopped: make(chan struct{}),
 		sessions: map[machine.Session]*session{}, scanning: map[string]bool{}, watched: map[string]context.CancelFunc{},
 	}
@@ -415,7 +415,7 @@ func TestSubmitOnAFullDisk(t *testing.T) {
 	l := bareLoop(ledger)
 	done := make(chan error, 1)
 	go func() { done <- l.run(t.Context()) }()
-	_, err = (&service{loop: l}).Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()})
+	_, err = (&service{loop: l}).Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("the answer is %v", err)
 	}

@@ -157,7 +157,7 @@ var endless = &wire.Plan{Run: plan.Run, Experiment: plan.Experiment, Dataset: pl
 
 func (s *server) submit(p *wire.Plan, until wire.Stage) {
 	s.t.Helper()
-	if _, err := s.client.Submit(s.t.Context(), &wire.SubmitRequest{Plan: p, Until: until, Version: ergoflow.Build()}); err != nil {
+	if _, err := s.client.Submit(s.t.Context(), &wire.SubmitRequest{Plan: p, Until: until, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -229,7 +229,7 @@ func connectBy(t *testing.T, s *server, transport credentials.TransportCredentia
 	if f.stream, err = f.client.Session(ctx); err != nil {
 		t.Fatal(err)
 	}
-	hello := &wire.Hello{Id: id, Version: ergoflow.Build(), DataAddress: address, Device: "go", Pid: 7, Secret: secret,
+	hello := &wire.Hello{Id: id, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol, DataAddress: address, Device: "go", Pid: 7, Secret: secret,
 		HasState: state >= 0, Step: state, Made: f.made}
 	if state >= 0 {
 		hello.Run = plan.Run

@@ -93,14 +93,14 @@ func heard(s machine.Session, m *wire.WorkerMessage) machine.Event {
 
 // training returns a machine in whose generation worker a, session 1, trains.
 func training(t *testing.T) (*machine.Machine, ergoflow.Generation) {
-	m := machine.New(machine.Config{Version: "v1"}, machine.Ledger{})
+	m := machine.New(machine.Config{}, machine.Ledger{})
 	now := time.Unix(1_000_000, 0)
 	p := ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 2, Steps: 100, CheckpointEvery: 10}
 	for _, e := range []machine.Event{
 		machine.Start{},
 		machine.Submit{Plan: p, Until: machine.StageTrain},
 		machine.Scanned{Run: "r", Present: []int{0, 1, 2}},
-		machine.Opened{Session: 1, Host: "host-1", Hello: message.Hello{Worker: message.Worker{ID: "a", Version: "v1", DataAddress: "a:1"}}},
+		machine.Opened{Session: 1, Host: "host-1", Hello: message.Hello{Worker: message.Worker{ID: "a", DataAddress: "a:1"}}},
 		machine.Received{Session: 1, Message: message.Prepared{Run: "r", Number: 1}},
 		machine.Received{Session: 1, Message: message.Report{Generation: 1}},
 		machine.Received{Session: 1, Message: message.Ready{Generation: 1}},

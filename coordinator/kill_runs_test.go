@@ -43,7 +43,7 @@ func TestKilledQueue(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+random.IntN(200))*time.Millisecond)
 		for i := 0; ctx.Err() == nil; i++ {
 			hash := fmt.Sprintf("run-%d-%d", n, i)
-			reply, err := s.client.Submit(ctx, &wire.SubmitRequest{Plan: named(hash), Until: wire.Stage_STAGE_GENERATE, Queue: true, Version: ergoflow.Build()})
+			reply, err := s.client.Submit(ctx, &wire.SubmitRequest{Plan: named(hash), Until: wire.Stage_STAGE_GENERATE, Queue: true, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol})
 			if err == nil {
 				if other := accepted[reply.Id]; other != "" {
 					t.Errorf("number %d is of %s and %s", reply.Id, other, hash)

@@ -51,7 +51,7 @@ func TestClientFollowsTheLeader(t *testing.T) {
 		}
 	}
 	ask()
-	if _, err := clients[0].Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); err != nil {
+	if _, err := clients[0].Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol}); err != nil {
 		t.Error(err)
 	}
 	first.close()

@@ -27,7 +27,13 @@ var (
 	ErrLedger = errors.New("damaged ledger")
 )
 
+// ledgerFormat is that of coordinator.db, of the entries by which several coordinators change it,
+// and of the snapshots of these. A release raises it only after one that already reads the new
+// format: coordinators of both are in one cluster while it is upgraded.
+const ledgerFormat = 1
+
 var (
+	bucketMeta        = []byte(boltfile.BucketMeta)
 	bucketCoordinator = []byte("coordinator")
 	keyLedger         = []byte("ledger")
 	keyAddresses      = []byte("addresses")
@@ -66,6 +72,15 @@ func openLedger(dir string) (*ledger, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	err = boltfile.Guard(func() error {
+		return db.Update(func(tx *bbolt.Tx) error { return boltfile.Stamp(tx, ledgerFormat) })
+	})
+	if errors.Is(err, boltfile.ErrCorrupt) {
+		err = fmt.Errorf("%w: %s: %w", ErrLedger, db.Path(), err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	return &ledger{db: db}, nil
 }
@@ -141,10 +156,10 @@ func VerifyLedger(dir string) (warning string, err error) {
 
 // verifyEntries checks the tree, and that it has no entries but those that ledger stores.
 func verifyEntries(tx *bbolt.Tx) error {
-	err := boltfile.Check(tx)
+	err := errors.Join(boltfile.CheckFormat(tx, ledgerFormat), boltfile.Check(tx))
 	return errors.Join(err, tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 		switch {
-		case bytes.Equal(name, bucketRuns), bytes.Equal(name, bucketSchedules), bytes.Equal(name, bucketStarts), bytes.Equal(name, bucketConsensus):
+		case bytes.Equal(name, bucketMeta), bytes.Equal(name, bucketRuns), bytes.Equal(name, bucketSchedules), bytes.Equal(name, bucketStarts), bytes.Equal(name, bucketConsensus):
 			return nil // verifyValues reads all of them
 		case !bytes.Equal(name, bucketCoordinator):
 			return fmt.Errorf("it has the unknown bucket %.40q", name)

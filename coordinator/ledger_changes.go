@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 )
@@ -61,7 +62,7 @@ func apply(tx *bbolt.Tx, list []change) error {
 
 // shared reports whether an entry is the cluster's, and not this process's own.
 func shared(bucket, key []byte) bool {
-	return !bytes.Equal(bucket, bucketConsensus) && !(bytes.Equal(bucket, bucketCoordinator) && bytes.Equal(key, keyAddresses))
+	return !bytes.Equal(bucket, bucketMeta) && !bytes.Equal(bucket, bucketConsensus) && !(bytes.Equal(bucket, bucketCoordinator) && bytes.Equal(key, keyAddresses))
 }
 
 // entries are all that the coordinators share.
@@ -115,13 +116,30 @@ func appliedIn(tx *bbolt.Tx) (uint64, error) {
 
 // Apply implements consensus.State.
 func (l *ledger) Apply(index uint64, entry []byte) error {
-	var list []change
-	if entry != nil {
-		if err := json.Unmarshal(entry, &list); err != nil {
-			return fmt.Errorf("read an entry of the ledger: %w", err)
-		}
+	list, err := parseEntry(entry)
+	if err != nil {
+		return err
 	}
 	return l.write(append(list, appliedAt(index)))
+}
+
+// parseEntry reads an entry: a list of changes. One of a later format is an object that says so.
+func parseEntry(entry []byte) (list []change, err error) {
+	if entry == nil {
+		return nil, nil
+	}
+	var later struct {
+		Format int `json:"format"`
+	}
+	if json.Unmarshal(entry, &later) == nil {
+		if err := ergoflow.CheckFormat("an entry of the ledger", later.Format, ledgerFormat); err != nil {
+			return nil, err
+		}
+	}
+	if err := json.Unmarshal(entry, &list); err != nil {
+		return nil, fmt.Errorf("read an entry of the ledger: %w", err)
+	}
+	return list, nil
 }
 
 func appliedAt(index uint64) change {
@@ -157,13 +175,14 @@ func (l *ledger) addStarts(members []*wire.CoordinatorMember) error {
 
 // copied is a snapshot of the ledger.
 type copied struct {
+	Format  int      `json:"format,omitempty"` // 0: from before it was there
 	Applied uint64   `json:"applied"`
 	Entries []change `json:"entries"`
 }
 
 // Snapshot implements consensus.State.
 func (l *ledger) Snapshot() ([]byte, error) {
-	var c copied
+	c := copied{Format: ledgerFormat}
 	err := boltfile.Guard(func() error {
 		return l.db.View(func(tx *bbolt.Tx) (err error) {
 			if c.Applied, err = appliedIn(tx); err == nil {
@@ -183,6 +202,9 @@ func (l *ledger) Restore(snapshot []byte) error {
 	var c copied
 	if err := json.Unmarshal(snapshot, &c); err != nil {
 		return fmt.Errorf("read a snapshot of the ledger: %w", err)
+	}
+	if err := ergoflow.CheckFormat("a snapshot of the ledger", c.Format, ledgerFormat); err != nil {
+		return err
 	}
 	err := boltfile.Guard(func() error {
 		return l.db.Update(func(tx *bbolt.Tx) error {

@@ -247,9 +247,10 @@ type Status struct {
 	Refused   []Refusal  `json:"refused"`   // likewise
 	PID       int        `json:"pid"`       // the coordinator's
 	Version   string     `json:"version"`
-	Gossip    string     `json:"gossip"`  // host:port to join
-	Term      uint64     `json:"term"`    // in which this coordinator leads; 0: it is the only one
-	Secured   bool       `json:"secured"` // whether connections are encrypted and authenticated
+	Protocol  uint32     `json:"protocol"` // the newest that it speaks
+	Gossip    string     `json:"gossip"`   // host:port to join
+	Term      uint64     `json:"term"`     // in which this coordinator leads; 0: it is the only one
+	Secured   bool       `json:"secured"`  // whether connections are encrypted and authenticated
 	// AcceptsPlaintext says that a secured cluster accepts workers in plain text, too; Plaintext
 	// has the ids of those that are there.
 	AcceptsPlaintext bool        `json:"accepts_plaintext"`
@@ -281,7 +282,7 @@ func (l *loop) inPlaintext() []string {
 // that.
 func (l *loop) status(run string) Status {
 	s := Status{Status: l.fleet.Status(run), Conducts: l.fleet.UnderWay(), Decisions: append([]Decision{}, l.reasons...),
-		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip, Secured: l.security != nil,
+		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Protocol: ergoflow.ThisRelease().Protocol, Gossip: l.gossip, Secured: l.security != nil,
 		AcceptsPlaintext: l.security.acceptsPlaintext(), Plaintext: l.inPlaintext(),
 		Archive: l.archiving.status(), Waiting: l.runs.Waiting(), Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
 	if l.term != nil {

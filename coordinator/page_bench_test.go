@@ -53,7 +53,7 @@ func (l *loop) train(workers int) {
 	step(machine.Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: workers, Steps: 100_000, CheckpointEvery: 1000}, Until: machine.StageTrain, Entry: 1})
 	for i := range workers {
 		step(machine.Opened{Session: machine.Session(i + 1), Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprintf("host-%04d-7072-5e1f09c4", i)),
-			Version: ergoflow.Build(), DataAddress: fmt.Sprintf("10.0.%d.%d:7080", i/250, i%250), Device: "xla:cpu"}}})
+			DataAddress: fmt.Sprintf("10.0.%d.%d:7080", i/250, i%250), Device: "xla:cpu"}}})
 	}
 	step(machine.Scanned{Run: "r", Present: present})
 	if !running {

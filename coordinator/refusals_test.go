@@ -39,10 +39,14 @@ func TestRefused(t *testing.T) {
 	s.submit(endless, wire.Stage_STAGE_TRAIN)
 	before := s.await("both train", func(st Status) bool { return st.State == "training" && st.WorldSize == 2 && st.Step > 1 })
 
-	hello := func(id, version, address string) *wire.WorkerMessage {
-		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: id, Version: version, DataAddress: address}}}
+	hello := func(id, address string) *wire.WorkerMessage {
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
+			Id: id, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol, DataAddress: address}}}
 	}
-	good := func(id string) *wire.WorkerMessage { return hello(id, ergoflow.Build(), id+":9") }
+	old := func(id, address string) *wire.WorkerMessage {
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: id, Version: "v0", DataAddress: address}}}
+	}
+	good := func(id string) *wire.WorkerMessage { return hello(id, id+":9") }
 	beat := &wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{}}}
 	for _, test := range []struct {
 		name     string
@@ -50,13 +54,13 @@ func TestRefused(t *testing.T) {
 		from     string // as the status shows it; empty: an address
 		reason   string // part of it
 	}{
-		{"another build", []*wire.WorkerMessage{hello("old", "v0", "old:9")}, "old", `version "v0"`},
-		{"an identity twice", []*wire.WorkerMessage{hello("a", ergoflow.Build(), "elsewhere:9")}, "a", "connected already"},
-		{"an address twice", []*wire.WorkerMessage{hello("c", ergoflow.Build(), "a:1")}, "c", "address a:1"},
-		{"no identity", []*wire.WorkerMessage{hello("", ergoflow.Build(), "d:9")}, "", "id has 0 bytes"},
-		{"a huge identity", []*wire.WorkerMessage{hello(strings.Repeat("x", 1<<20), ergoflow.Build(), "d:9")}, strings.Repeat("x", 128), "bytes, not 1 to"},
-		{"an address without a port", []*wire.WorkerMessage{hello("portless", ergoflow.Build(), "e")}, "portless", "not HOST:PORT"},
-		{"an identity that commands terminals", []*wire.WorkerMessage{hello("\x1b[31mred", "v0", "e:9")}, "\ufffd[31mred", `version "v0"`},
+		{"an old protocol", []*wire.WorkerMessage{old("old", "old:9")}, "old", "the worker is ergoflow v0"},
+		{"an identity twice", []*wire.WorkerMessage{hello("a", "elsewhere:9")}, "a", "connected already"},
+		{"an address twice", []*wire.WorkerMessage{hello("c", "a:1")}, "c", "address a:1"},
+		{"no identity", []*wire.WorkerMessage{hello("", "d:9")}, "", "id has 0 bytes"},
+		{"a huge identity", []*wire.WorkerMessage{hello(strings.Repeat("x", 1<<20), "d:9")}, strings.Repeat("x", 128), "bytes, not 1 to"},
+		{"an address without a port", []*wire.WorkerMessage{hello("portless", "e")}, "portless", "not HOST:PORT"},
+		{"an identity that commands terminals", []*wire.WorkerMessage{old("\x1b[31mred", "e:9")}, "\ufffd[31mred", "the worker is ergoflow v0"},
 		{"no hello", []*wire.WorkerMessage{beat}, "", "comes first"},
 		{"two hellos", []*wire.WorkerMessage{good("twice"), good("twice")}, "twice", "comes first"},
 		{"an empty message", []*wire.WorkerMessage{good("empty"), {}}, "empty", "without a known body"},
@@ -145,7 +149,7 @@ func (f *flood) Context() context.Context            { return f.ctx }
 func (f *flood) Send(*wire.CoordinatorMessage) error { return nil }
 func (f *flood) Recv() (m *wire.WorkerMessage, err error) {
 	if f.read++; f.read == 1 {
-		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "flood", Version: ergoflow.Build(), DataAddress: "flood:9"}}}, nil
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "flood", Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol, DataAddress: "flood:9"}}}, nil
 	}
 	return &wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{}}}, nil
 }
@@ -185,7 +189,7 @@ func TestRefusedRequests(t *testing.T) {
 	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("no plan: %v", err)
 	}
-	for version, want := range map[string]string{"": "version", "v0": `version "v0"`} {
+	for version, want := range map[string]string{"": "upgrade the command", "v0": "the command is ergoflow v0"} {
 		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Version: version})
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
 			t.Errorf("version %q: %v", version, err)
@@ -193,7 +197,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	s.submit(plan, wire.Stage_STAGE_TRAIN)
 	other := &wire.Plan{Run: "run2", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: plan.Config}
-	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); status.Code(err) != codes.Aborted {
+	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol}); status.Code(err) != codes.Aborted {
 		t.Errorf("second run: %v", err)
 	}
 	for config, want := range map[string]string{
@@ -202,7 +206,7 @@ func TestRefusedRequests(t *testing.T) {
 		`{"data":"` + strings.Repeat("x", 1<<16) + `"}`: "more than",
 	} {
 		vain := &wire.Plan{Run: "run3", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: []byte(config)}
-		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: vain, Until: wire.Stage_STAGE_TRAIN, Replace: true, Version: ergoflow.Build()})
+		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: vain, Until: wire.Stage_STAGE_TRAIN, Replace: true, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol})
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
 			t.Errorf("a run whose jobs cannot be: %v, want %s", err, want)
 		}
@@ -295,7 +299,7 @@ func TestForgedPlan(t *testing.T) {
 	} {
 		forged := proto.Clone(plan).(*wire.Plan)
 		c.forge(forged)
-		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: forged, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()})
+		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: forged, Until: wire.Stage_STAGE_TRAIN, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol})
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s: %v", name, err)
 		}

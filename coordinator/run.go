@@ -233,7 +233,7 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 // newLoop assembles the loop around the fleet that continues from the ledger.
 func (k *coordinator) newLoop(decided decided, services *services, term *consensus.Term) *loop {
 	config := k.timing
-	config.Version = ergoflow.Build()
+	config.Release = ergoflow.ThisRelease()
 	messages := &convert.Messages{NATS: services.natsURL, NATSDomain: k.NATSDomain, Store: services.location, AcceptPlaintext: k.security.acceptsPlaintext()}
 	if term != nil {
 		messages.Term, config.Patience = term.Number(), cmp.Or(config.Patience, patienceOfSeveral)

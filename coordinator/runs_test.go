@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -30,7 +31,8 @@ func named(run string) *wire.Plan {
 // add submits a run to wait in the queue.
 func (s *server) add(r *wire.SubmitRequest) uint64 {
 	s.t.Helper()
-	r.Queue, r.Version = true, s.Version
+	r.Protocol, r.OldestProtocol = ergoflow.Protocol, ergoflow.OldestProtocol
+	r.Queue = true
 	reply, err := s.client.Submit(s.t.Context(), r)
 	if err != nil {
 		s.t.Fatal(err)
@@ -88,7 +90,7 @@ func TestQueueOfRuns(t *testing.T) {
 	if first.State != queue.Running || first.Run != "run1" || first.Plan != nil {
 		t.Errorf("run %+v", first)
 	}
-	_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: named("run2"), Until: wire.Stage_STAGE_TRAIN, Version: s.Version})
+	_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: named("run2"), Until: wire.Stage_STAGE_TRAIN, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol})
 	if status.Code(err) != codes.Aborted || !strings.Contains(err.Error(), "run run1 (vn1d/test) is not finished: step") {
 		t.Errorf("without queue: %v", err)
 	}

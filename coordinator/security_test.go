@@ -299,7 +299,7 @@ func TestRevocationEndsASession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stream.Send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "a", Version: ergoflow.Build(), DataAddress: "127.0.0.1:1", Device: "go", Pid: 7}}}); err != nil {
+	if err := stream.Send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "a", Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol, DataAddress: "127.0.0.1:1", Device: "go", Pid: 7}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := stream.Recv(); err != nil {
@@ -397,7 +397,7 @@ func (s *securedServer) enrolledSession(name string) wire.Control_SessionClient 
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	hello := &wire.Hello{Id: name, Version: ergoflow.Build(), DataAddress: "127.0.0.1:1", Device: "go", Pid: 7}
+	hello := &wire.Hello{Id: name, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol, DataAddress: "127.0.0.1:1", Device: "go", Pid: 7}
 	if err := stream.Send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: hello}}); err != nil {
 		s.t.Fatal(err)
 	}

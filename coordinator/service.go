@@ -72,11 +72,12 @@ func kindOf(until wire.Stage) queue.Kind {
 	return ""
 }
 
-// checkPlan returns why a plan is not the one that this build makes of its configuration.
+// checkPlan returns why a plan is not the one that this program makes of its configuration.
 // The run's name is a hash of that: with another plan it would stand for two trainings.
 func (v *service) checkPlan(r *wire.SubmitRequest) error {
-	if r.GetVersion() != ergoflow.Build() {
-		return fmt.Errorf("the plan comes from version %.64q, the coordinator has %q", r.GetVersion(), ergoflow.Build())
+	client := ergoflow.Release{Version: r.GetVersion(), Protocol: r.GetProtocol(), OldestProtocol: r.GetOldestProtocol()}
+	if _, err := client.Agree("the command", ergoflow.ThisRelease(), "the coordinator"); err != nil {
+		return err
 	}
 	if v.planOf == nil {
 		return nil

@@ -91,13 +91,14 @@ type Coordinators struct {
 
 // Coordinator is one of several. A brief list does not say what each answers.
 type Coordinator struct {
-	ID      string `json:"id"`
-	Address string `json:"address"`
-	Leads   bool   `json:"leads"`
-	Answers bool   `json:"answers"`
-	Applied uint64 `json:"applied"` // index of the last entry in its ledger, where it answers
-	Version string `json:"version"`
-	Error   string `json:"error,omitempty"` // why it does not answer
+	ID       string `json:"id"`
+	Address  string `json:"address"`
+	Leads    bool   `json:"leads"`
+	Answers  bool   `json:"answers"`
+	Applied  uint64 `json:"applied"` // index of the last entry in its ledger, where it answers
+	Version  string `json:"version"`
+	Protocol uint32 `json:"protocol"`        // the newest that it speaks, where it answers
+	Error    string `json:"error,omitempty"` // why it does not answer
 }
 
 // List implements wire.CoordinatorsServer.
@@ -105,7 +106,7 @@ func (m *members) List(ctx context.Context, r *wire.ListCoordinatorsRequest) (*w
 	k := m.coordinator
 	if k.node == nil {
 		at := k.addresses().Control
-		return encodeCoordinators(Coordinators{Leader: at, Members: []Coordinator{{Address: at, Leads: true, Answers: true, Version: ergoflow.Build()}}})
+		return encodeCoordinators(Coordinators{Leader: at, Members: []Coordinator{{Address: at, Leads: true, Answers: true, Version: ergoflow.Build(), Protocol: ergoflow.ThisRelease().Protocol}}})
 	}
 	own, err := k.node.Describe()
 	if err != nil {
@@ -126,7 +127,8 @@ func (m *members) List(ctx context.Context, r *wire.ListCoordinatorsRequest) (*w
 			m.Error = status.Convert(answer.Err).Message()
 			continue
 		}
-		m.Answers, m.Applied, m.Version = true, answer.Coordinator.GetApplied(), answer.Coordinator.GetVersion()
+		m.Answers, m.Applied = true, answer.Coordinator.GetApplied()
+		m.Version, m.Protocol = answer.Coordinator.GetVersion(), answer.Coordinator.GetProtocol()
 	}
 	return encodeCoordinators(doc)
 }

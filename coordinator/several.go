@@ -51,7 +51,7 @@ func (k *coordinator) openConsensus(closing *closer) error {
 	}
 	k.ledger.propose = k.propose
 	k.node, err = consensus.Open(consensus.Config{
-		Dir: k.Dir, Peers: k.Peers, Dial: k.dialMember, Log: k.Log, Version: ergoflow.Build(), Election: k.election,
+		Dir: k.Dir, Peers: k.Peers, Dial: k.dialMember, Log: k.Log, Release: ergoflow.ThisRelease(), Election: k.election,
 		HasLedger: applied == 0 && len(entries) > 0,
 	}, k.ledger)
 	if err != nil {

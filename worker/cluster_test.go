@@ -182,7 +182,7 @@ func (h *harness) submitFor(bounds ergoflow.WorkerBounds, sets ...string) experi
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.control.Submit(h.t.Context(), &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build(),
+	if _, err := h.control.Submit(h.t.Context(), &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol,
 		Queue: true, Workers: &wire.WorkerBounds{Min: uint32(bounds.Min), Max: uint32(bounds.Max)}}); err != nil {
 		h.t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestRefusedPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.Run = "0123456789abcdef0123456789abcdef"
-	if _, err := h.control.Submit(t.Context(), &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); err != nil {
+	if _, err := h.control.Submit(t.Context(), &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol}); err != nil {
 		t.Fatal(err)
 	}
 	h.until("the end", func(st coordinator.Status) bool { return st.State == "failed" })

@@ -249,7 +249,7 @@ func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
 		return nil, fmt.Errorf("the token of generation %d has %d bytes instead of %d", id.Generation, len(r.assign.Token), len(token))
 	}
 	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{
-		Wire: format, Plan: r.replica.Plan().Run, Build: ergoflow.Build(), Token: allreduce.Token(r.assign.Token), Identities: identities,
+		Wire: format, Plan: r.replica.Plan().Run, Numerics: fmt.Sprint(ergoflow.ThisRelease().Numerics), Token: allreduce.Token(r.assign.Token), Identities: identities,
 	})
 }
 

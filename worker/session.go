@@ -150,7 +150,7 @@ func (s *session) receive(stream wire.Control_SessionClient, address string) {
 		if welcome, ok := received.(message.Welcome); ok {
 			s.welcomed = true
 			s.w.rings.AcceptPlaintext(welcome.AcceptPlaintext)
-			s.w.log.Info("joined", "coordinator", address)
+			s.w.log.Info("joined", "coordinator", address, "protocol", welcome.Protocol)
 			s.w.flight.Add(flight.Record{Kind: flight.Joined, Text: address})
 			s.w.orderDump(dumpOrder{}) // those that wait can be sent
 		}

@@ -25,7 +25,7 @@ func (w *worker) hello() message.Hello {
 	hello := message.Hello{
 		Worker: message.Worker{
 			ID:          w.id,
-			Version:     ergoflow.Build(),
+			Release:     ergoflow.ThisRelease(),
 			DataAddress: w.address,
 			Device:      w.backend.Name,
 			PID:         os.Getpid(),

@@ -96,7 +96,7 @@ or on others.`,
 }
 
 func (b *allReduceBench) validate(alone bool) (allreduce.Options, error) {
-	opts := allreduce.Options{Build: ergoflow.Build()}
+	opts := allreduce.Options{Numerics: fmt.Sprint(ergoflow.ThisRelease().Numerics)}
 	if alone && (b.rank < 0 || b.rank >= b.world) {
 		return opts, usagef("--rank is %d, outside 0 to %d", b.rank, b.world-1)
 	}

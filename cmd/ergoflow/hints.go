@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/archive"
@@ -51,7 +52,9 @@ var hints = []struct {
 	{gossip.ErrEncrypted, "this cluster is secured: join by the command that its coordinator prints, or that `ergoflow tokens create` makes"},
 	{gossip.ErrPlaintext, "this cluster speaks plain text: start the worker with --insecure and without --token, or the coordinator without --insecure"},
 	{gossip.ErrNoSeed, "give --join the gossip address of a member; `coordinator.json` in the coordinator's directory has one; a secured cluster needs --token, too"},
-	{gossip.ErrIncompatible, "start all processes of a cluster from the same build"},
+	{ergoflow.ErrNewer, "upgrade this program, or restore the backup that was made before the upgrade (docs/operations.md, Upgrading)"},
+	{ergoflow.ErrProtocol, "docs/operations.md, Upgrading, has the order; `ergoflow version` shows the protocols of a program"},
+	{gossip.ErrIncompatible, "upgrade the older processes (docs/operations.md, Upgrading)"},
 	{gossip.ErrNoCoordinator, "start one: ergoflow coordinator --dir DIR"},
 	{conduct.ErrUnreachable, "check that it runs; `coordinator.json` in its directory has its address"},
 	{enroll.ErrNoToken, "give --token: a coordinator prints one at its first start, and `ergoflow tokens create` makes others"},

@@ -275,7 +275,7 @@ func (c *hostCluster) submit(e experiment.Experiment) {
 	}
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	request := &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}
+	request := &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol}
 	if _, err := c.control.Submit(ctx, request); err != nil {
 		c.t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestCoordinatorMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		hello := &wire.Hello{Id: fmt.Sprintf("worker-%d", i), Version: ergoflow.Build(), DataAddress: fmt.Sprintf("10.0.%d.%d:7071", i/250, i%250), Device: "go"}
+		hello := &wire.Hello{Id: fmt.Sprintf("worker-%d", i), Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol, DataAddress: fmt.Sprintf("10.0.%d.%d:7071", i/250, i%250), Device: "go"}
 		group.Go(func() {
 			for ctx.Err() == nil { // a coordinator without processor time may count this worker as lost
 				idle(ctx, wire.NewControlClient(conn), hello, &told, &pings)

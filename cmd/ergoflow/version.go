@@ -24,6 +24,9 @@ import (
 // user, no host and no directory.
 type versionReport struct {
 	Version    string            `json:"version"`
+	Protocol   uint32            `json:"protocol"` // the newest that it speaks
+	Oldest     uint32            `json:"oldest_protocol"`
+	Numerics   uint32            `json:"numerics"`            // by which it computes
 	Commit     string            `json:"commit,omitempty"`    // empty: built outside git
 	Committed  string            `json:"committed,omitempty"` // RFC 3339
 	Modified   bool              `json:"modified,omitempty"`  // it has changes that are not committed
@@ -63,8 +66,9 @@ user, no host and no directory. ` + "`ergoflow doctor`" + ` checks that the mach
 
 // reportVersion leaves out what cannot be found.
 func reportVersion() versionReport {
+	own := ergoflow.ThisRelease()
 	r := versionReport{
-		Version: ergoflow.Build(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Version: own.Version, Protocol: own.Protocol, Oldest: own.OldestProtocol, Numerics: own.Numerics, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Settings: map[string]string{}, Modules: map[string]string{}, Plugins: map[string]string{},
 		Kernel: kernelRelease(), Processor: processor(), Processors: runtime.GOMAXPROCS(0),
 	}
@@ -121,6 +125,7 @@ func (r versionReport) print() error {
 		commit += ", with changes that are not committed"
 	}
 	fmt.Fprintf(t, "commit\t%s\n", commit)
+	fmt.Fprintf(t, "speaks\tprotocols %d to %d, numerics %d\n", r.Oldest, r.Protocol, r.Numerics)
 	fmt.Fprintf(t, "build\t%s\n", pairs(r.Settings, "="))
 	for _, path := range reported {
 		if v, ok := r.Modules[path]; ok {

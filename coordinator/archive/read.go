@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/data/store"
 )
@@ -83,6 +84,9 @@ func describe(ctx context.Context, s store.Store, e Entry) (r record, err error)
 	}
 	if err := json.Unmarshal(content, &r); err != nil {
 		return r, fmt.Errorf("%s in %s: %w: %w", e.key(), s, ErrCorrupt, err)
+	}
+	if err := ergoflow.CheckFormat(fmt.Sprintf("%s in %s", e.key(), s), r.Format, format); err != nil {
+		return r, err
 	}
 	if r.Format != format {
 		return r, fmt.Errorf("%s in %s: a checkpoint of format %d, this program reads format %d", e.key(), s, r.Format, format)

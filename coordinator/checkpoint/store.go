@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	format    = "1"
+	format    = 1
 	chunkSize = 128 << 10 // of 64, 128 and 256 KiB the fastest to save: 320 MB/s
 )
 
@@ -20,7 +20,6 @@ var (
 	bucketManifests   = []byte("manifests")
 	bucketChunks      = []byte("chunks")
 	bucketIndex       = []byte("index")
-	keyFormat         = []byte("format")
 )
 
 // Store is an open file of checkpoints. Its methods may be called concurrently.
@@ -72,11 +71,7 @@ func (s *Store) prepare() error {
 				return err
 			}
 		}
-		meta, err := tx.CreateBucket(bucketMeta)
-		if err != nil {
-			return err
-		}
-		return meta.Put(keyFormat, []byte(format))
+		return boltfile.Stamp(tx, format)
 	})
 }
 
@@ -85,8 +80,8 @@ func checkFormat(tx *bbolt.Tx) error {
 	if meta == nil {
 		return errors.New("the file is not a checkpoint store")
 	}
-	if f := meta.Get(keyFormat); string(f) != format {
-		return fmt.Errorf("the store has format %.16q, this program reads %q", f, format)
+	if err := boltfile.CheckFormat(tx, format); err != nil {
+		return err
 	}
 	for _, name := range [][]byte{bucketCheckpoints, bucketManifests, bucketChunks, bucketIndex} {
 		if tx.Bucket(name) == nil {

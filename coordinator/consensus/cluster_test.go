@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
@@ -73,6 +74,7 @@ type member struct {
 	dir     string
 	address string
 	state   *words // outlives the process, as a file does
+	release ergoflow.Release
 
 	*Node
 	server *grpc.Server
@@ -107,7 +109,7 @@ func (m *member) start(peers ...string) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.Node, err = Open(Config{Dir: m.dir, Peers: peers, Dial: dial, Election: time.Second, Log: slog.New(slog.DiscardHandler)}, m.state)
+	m.Node, err = Open(Config{Dir: m.dir, Peers: peers, Dial: dial, Election: time.Second, Release: m.release, Log: slog.New(slog.DiscardHandler)}, m.state)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -131,12 +133,14 @@ func (m *member) stop() error {
 	return err
 }
 
+var firstRelease = ergoflow.Release{Version: "v1", Protocol: 1, OldestProtocol: 1}
+
 // cluster starts n members.
 func cluster(t testing.TB, n int) []*member {
 	var list []*member
 	var peers []string
 	for range n {
-		m := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}}
+		m := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}, release: firstRelease}
 		list, peers = append(list, m), append(peers, m.address)
 	}
 	for _, m := range list {

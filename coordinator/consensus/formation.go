@@ -37,6 +37,11 @@ func (n *Node) join(ctx context.Context) (*raft.Configuration, error) {
 	var said time.Time
 	for {
 		answers := n.ask(ctx, n.config.Peers)
+		for address, other := range answers {
+			if err := n.agree(address, other); err != nil {
+				return nil, err
+			}
+		}
 		if begun {
 			return nil, n.checkCopy(answers)
 		}

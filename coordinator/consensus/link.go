@@ -9,7 +9,11 @@ import (
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
 
@@ -18,6 +22,7 @@ import (
 // raft.StreamLayer.
 type links struct {
 	own      address
+	release  ergoflow.Release
 	dial     func(address string) (*grpc.ClientConn, error)
 	accepted chan net.Conn
 	closed   chan struct{}
@@ -29,8 +34,8 @@ type address string
 func (address) Network() string  { return "grpc" }
 func (a address) String() string { return string(a) }
 
-func newLinks(own string, dial func(string) (*grpc.ClientConn, error)) *links {
-	return &links{own: address(own), dial: dial, accepted: make(chan net.Conn), closed: make(chan struct{})}
+func newLinks(own string, release ergoflow.Release, dial func(string) (*grpc.ClientConn, error)) *links {
+	return &links{own: address(own), release: release, dial: dial, accepted: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 // Addr implements net.Listener.
@@ -59,7 +64,7 @@ func (l *links) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, er
 	if err != nil {
 		return nil, fmt.Errorf("coordinator %s: %w", to, err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), metadataOf(l.release)))
 	end := func() { cancel(); conn.Close() }
 	late := time.AfterFunc(timeout, cancel)
 	stream, err := wire.NewCoordinatorsClient(conn).Link(ctx)
@@ -84,6 +89,9 @@ func (l *links) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, er
 
 // serve accepts a connection, and carries it until one side ends it.
 func (l *links) serve(stream wire.Coordinators_LinkServer) error {
+	if _, err := releaseIn(stream.Context()).Agree("the coordinator that calls", l.release, "this one"); err != nil {
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
 	if err := stream.SendHeader(nil); err != nil {
 		return err
 	}

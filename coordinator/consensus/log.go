@@ -20,6 +20,9 @@ import (
 // ErrLog: raft.db is damaged.
 var ErrLog = errors.New("damaged log of the consensus")
 
+// logFormat is that of raft.db.
+const logFormat = 1
+
 var (
 	bucketLog      = []byte("log")      // index, 8 bytes big endian → record
 	bucketStable   = []byte("stable")   // terms and votes, as raft names them
@@ -52,6 +55,9 @@ func openLog(dir string) (*log, error) {
 	}
 	l := &log{db}
 	err = l.update("open", func(tx *bbolt.Tx) error {
+		if err := boltfile.Stamp(tx, logFormat); err != nil {
+			return err
+		}
 		for _, name := range [][]byte{bucketLog, bucketStable, bucketIdentity} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err

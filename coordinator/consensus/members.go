@@ -54,7 +54,8 @@ func (n *Node) Others() ([]Member, error) {
 
 // Describe is what this coordinator says of itself to others.
 func (n *Node) Describe() (*wire.Coordinator, error) {
-	c := &wire.Coordinator{Id: n.id, Starts: n.starts, Version: n.config.Version, Peers: n.config.Peers, HasLedger: n.config.HasLedger}
+	c := &wire.Coordinator{Id: n.id, Starts: n.starts, Peers: n.config.Peers, HasLedger: n.config.HasLedger,
+		Version: n.config.Release.Version, Protocol: n.config.Release.Protocol, OldestProtocol: n.config.Release.OldestProtocol}
 	n.mu.Lock()
 	c.Address, c.Begun = n.address, n.raft != nil
 	n.mu.Unlock()
@@ -81,6 +82,9 @@ func (n *Node) Add(ctx context.Context, address string) error {
 		return answer.Err
 	}
 	who := answer.Coordinator
+	if err := n.agree(address, who); err != nil {
+		return err
+	}
 	members, err := n.Members()
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
 
@@ -47,7 +48,7 @@ type Config struct {
 	// HasLedger says that the state is of a time when this coordinator was alone: the cluster
 	// begins with it.
 	HasLedger bool
-	Version   string
+	Release   ergoflow.Release
 }
 
 // Node is this process's member.
@@ -137,7 +138,7 @@ func (n *Node) start(begin *raft.Configuration) error {
 	if err != nil {
 		return fmt.Errorf("snapshots of the consensus: %w", err)
 	}
-	links := newLinks(n.address, n.config.Dial)
+	links := newLinks(n.address, n.config.Release, n.config.Dial)
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: links, MaxPool: connectionPool, Timeout: linkTimeout, Logger: logger(n.config.Log)})
 	c := n.raftConfig()

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 // State is what the members replicate. Its methods are called one at a time.
@@ -84,6 +86,9 @@ func (f fsm) Restore(r io.ReadCloser) error {
 	}
 	if err == nil {
 		err = f.state.Restore(b)
+	}
+	if errors.Is(err, ergoflow.ErrNewer) { // raft would try again for ever
+		f.fail(err)
 	}
 	return errors.Join(err, r.Close())
 }

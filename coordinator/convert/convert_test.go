@@ -23,7 +23,7 @@ var (
 // A message that a worker sends arrives as it is.
 func TestFromWorkerKeepsAllFields(t *testing.T) {
 	for _, m := range []message.FromWorker{
-		message.Hello{Worker: message.Worker{ID: "w", Version: "v", DataAddress: "a:1", Device: "go", PID: 7, Secret: 8},
+		message.Hello{Worker: message.Worker{ID: "w", Release: ergoflow.Release{Version: "v", Protocol: 3, OldestProtocol: 2, Numerics: 4}, DataAddress: "a:1", Device: "go", PID: 7, Secret: 8},
 			Run: "r", HasState: true, State: state, Newest: 5},
 		message.Heartbeat{Doing: "idle", Number: 1, Run: "r", State: state},
 		message.Prepared{Run: "r", Number: 2},
@@ -50,7 +50,7 @@ func TestFromCoordinatorKeepsAllFields(t *testing.T) {
 	member := message.Member{ID: "b", DataAddress: "b:1", Identity: "ergoflow://lab/worker/b"}
 	messages := Messages{NATS: "nats://c:2", NATSDomain: "hub", Store: "/shards", AcceptPlaintext: true, Term: 7}
 	for _, m := range []message.FromCoordinator{
-		message.Welcome{PingInterval: 250 * time.Millisecond, Patience: 10 * time.Second, Lease: 4 * time.Second, AcceptPlaintext: true, Term: 7},
+		message.Welcome{PingInterval: 250 * time.Millisecond, Patience: 10 * time.Second, Lease: 4 * time.Second, AcceptPlaintext: true, Term: 7, Protocol: 2},
 		message.Refuse{Reason: "old", Term: 7},
 		message.Ping{Heard: 1},
 		message.Generate{Plan: plan, NATS: messages.NATS, NATSDomain: messages.NATSDomain, Store: messages.Store},

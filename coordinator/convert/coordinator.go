@@ -32,7 +32,7 @@ func (c *Messages) ToWorker(m message.FromCoordinator) *wire.CoordinatorMessage 
 	switch m := m.(type) {
 	case message.Welcome:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{
-			PingInterval: m.PingInterval.Seconds(), Patience: m.Patience.Seconds(), Lease: m.Lease.Seconds(), AcceptPlaintext: c.AcceptPlaintext, Term: c.Term}}}
+			PingInterval: m.PingInterval.Seconds(), Patience: m.Patience.Seconds(), Lease: m.Lease.Seconds(), AcceptPlaintext: c.AcceptPlaintext, Term: c.Term, Protocol: m.Protocol}}}
 	case message.Refuse:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Refuse{Refuse: &wire.Refuse{Reason: m.Reason, Term: c.Term}}}
 	case message.Ping:
@@ -98,7 +98,7 @@ func FromCoordinator(m *wire.CoordinatorMessage) message.FromCoordinator {
 	switch b := m.GetBody().(type) {
 	case *wire.CoordinatorMessage_Welcome:
 		w := b.Welcome
-		return message.Welcome{PingInterval: seconds(w.GetPingInterval()), Patience: seconds(w.GetPatience()), Lease: seconds(w.GetLease()), AcceptPlaintext: w.GetAcceptPlaintext(), Term: w.GetTerm()}
+		return message.Welcome{PingInterval: seconds(w.GetPingInterval()), Patience: seconds(w.GetPatience()), Lease: seconds(w.GetLease()), AcceptPlaintext: w.GetAcceptPlaintext(), Term: w.GetTerm(), Protocol: w.GetProtocol()}
 	case *wire.CoordinatorMessage_Refuse:
 		return message.Refuse{Reason: b.Refuse.GetReason(), Term: b.Refuse.GetTerm()}
 	case *wire.CoordinatorMessage_Ping:

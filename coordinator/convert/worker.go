@@ -21,7 +21,8 @@ func FromWorker(m *wire.WorkerMessage) message.FromWorker {
 	case *wire.WorkerMessage_Hello:
 		h := b.Hello
 		return message.Hello{
-			Worker: message.Worker{ID: ergoflow.WorkerID(Clip(h.GetId())), Version: h.GetVersion(), DataAddress: Clip(h.GetDataAddress()),
+			Worker: message.Worker{ID: ergoflow.WorkerID(Clip(h.GetId())), Release: ergoflow.Release{Version: Clip(h.GetVersion()), Protocol: h.GetProtocol(),
+				OldestProtocol: h.GetOldestProtocol(), Numerics: h.GetNumerics()}, DataAddress: Clip(h.GetDataAddress()),
 				Device: Clip(h.GetDevice()), PID: int(h.GetPid()), Secret: h.GetSecret()},
 			Run: h.GetRun(), HasState: h.GetHasState(), State: mark(h.GetMade(), h.GetStep()), Newest: ergoflow.Generation(h.GetNewest()),
 		}
@@ -70,7 +71,8 @@ func ToCoordinator(m message.FromWorker) *wire.WorkerMessage {
 	switch m := m.(type) {
 	case message.Hello:
 		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
-			Id: string(m.Worker.ID), Version: m.Worker.Version, DataAddress: m.Worker.DataAddress, Device: m.Worker.Device,
+			Id: string(m.Worker.ID), Version: m.Worker.Release.Version, Protocol: m.Worker.Release.Protocol,
+			OldestProtocol: m.Worker.Release.OldestProtocol, Numerics: m.Worker.Release.Numerics, DataAddress: m.Worker.DataAddress, Device: m.Worker.Device,
 			Pid: int32(m.Worker.PID), Secret: m.Worker.Secret, Run: m.Run, HasState: m.HasState,
 			Made: uint64(m.State.Generation), Step: int64(m.State.Step), Newest: uint64(m.Newest),
 		}}}

@@ -39,7 +39,6 @@ type fake struct {
 }
 
 func newBench(t *testing.T, config machine.Config, ledgers map[int]machine.Ledger) *bench {
-	config.Version = "v"
 	b := &bench{t: t, f: New(config, ledgers), now: time.Unix(1_000_000, 0), ledgers: map[int]machine.Ledger{}, workers: map[machine.Session]*fake{}}
 	maps.Copy(b.ledgers, ledgers)
 	b.step(machine.Start{})
@@ -115,7 +114,7 @@ func (b *bench) handle(w *fake, s machine.Session, order message.FromCoordinator
 func (b *bench) opens(w *fake) machine.Opened {
 	b.last++
 	b.workers[b.last] = w
-	hello := message.Hello{Worker: message.Worker{ID: w.id, Version: "v", DataAddress: fmt.Sprintf("%s:1", w.id), Secret: 7}, Run: w.run}
+	hello := message.Hello{Worker: message.Worker{ID: w.id, DataAddress: fmt.Sprintf("%s:1", w.id), Secret: 7}, Run: w.run}
 	if w.state != nil {
 		hello.HasState, hello.State, hello.Newest = true, *w.state, w.state.Generation
 	}

@@ -17,7 +17,7 @@ func TestClockThatJumps(t *testing.T) {
 		heard bool // before the first tick
 	}{{-24 * time.Hour, false}, {-time.Second, false}, {time.Hour, false}, {8 * time.Second, true}} {
 		jump := c.jump
-		m := New(Config{Version: "v1"}, Ledger{})
+		m := New(Config{}, Ledger{})
 		now := time.Unix(1_000_000, 0)
 		step := func(e Event) string {
 			effects, reason := m.Step(now, e)
@@ -29,7 +29,7 @@ func TestClockThatJumps(t *testing.T) {
 			return reason
 		}
 		step(Start{})
-		step(Opened{Session: 1, Hello: message.Hello{Worker: message.Worker{ID: "a", Version: "v1", DataAddress: "a:1"}}})
+		step(Opened{Session: 1, Hello: message.Hello{Worker: message.Worker{ID: "a", DataAddress: "a:1"}}})
 		for range 8 {
 			now = now.Add(50 * time.Millisecond)
 			step(Tick{})

@@ -68,8 +68,9 @@ type Ledger struct {
 	Until      Stage               `json:"until,omitempty"`
 	Finished   bool                `json:"finished,omitempty"`
 	Failure    string              `json:"failure,omitempty"`
-	Entry      uint64              `json:"entry,omitempty"`   // of the queue; 0: none
-	Holders    *Holders            `json:"holders,omitempty"` // nil: the newest checkpoint has the state
+	Entry      uint64              `json:"entry,omitempty"`    // of the queue; 0: none
+	Numerics   uint32              `json:"numerics,omitempty"` // of the workers of the last generation; 0: unknown
+	Holders    *Holders            `json:"holders,omitempty"`  // nil: the newest checkpoint has the state
 }
 
 // Holders are the members of the last generation that was started. They have the run's

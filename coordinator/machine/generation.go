@@ -76,7 +76,7 @@ func (m *Machine) hasBegun(w *worker, number ergoflow.Generation) bool {
 func (m *Machine) candidates() []*worker {
 	var c []*worker
 	for _, w := range m.workers {
-		if w.phase == prepared && !w.draining {
+		if w.phase == prepared && !w.draining && !m.waits(w) {
 			c = append(c, w)
 		}
 	}
@@ -141,7 +141,7 @@ func (m *Machine) joiners(candidates []*worker) string {
 
 // isIdle reports whether a worker is prepared and no member of the generation.
 func (m *Machine) isIdle(w *worker) bool {
-	return w.phase == prepared && !w.draining && !m.isExcluded(w) && !m.current.has(w.ID)
+	return w.phase == prepared && !w.draining && !m.waits(w) && !m.isExcluded(w) && !m.current.has(w.ID)
 }
 
 // couldJoin reports whether a worker is not a member of the generation, and could be one.
@@ -152,6 +152,7 @@ func (m *Machine) couldJoin(w *worker) bool {
 // form begins a generation. Its number is durable before any worker is told it.
 func (m *Machine) form(members []*worker, why string) {
 	m.earlier = m.ledger.Generation
+	m.noteNumerics()
 	m.ledger.Generation = max(m.ledger.Generation, m.taken) + 1
 	m.persist()
 	m.run.settleBy = time.Time{}

@@ -12,7 +12,7 @@ import (
 
 // Config holds the machine's times and bounds. Zero values mean the defaults.
 type Config struct {
-	Version       string        // that workers must have
+	Release       ergoflow.Release
 	PingInterval  time.Duration // 250 ms
 	PingTimeout   time.Duration // 1.5 s: a worker's silence after which its session ends
 	Patience      time.Duration // 10 s: the coordinator's silence after which workers look for it elsewhere
@@ -59,6 +59,7 @@ type Machine struct {
 	ids       map[ergoflow.WorkerID]*worker
 	holders   map[ergoflow.WorkerID]bool // as the ledger has them
 	inherited bool                       // they are of another coordinator, or of this one before it was started again
+	numerics  uint32                     // of the workers that work; 0: there was none yet
 	taken     ergoflow.Generation        // the last number that another machine has used
 	earlier   ergoflow.Generation        // the number of the generation before the last
 	current   *generation
@@ -130,7 +131,7 @@ const (
 // New returns the machine that continues from a ledger, or begins with the zero Ledger.
 // Its first event must be Start.
 func New(config Config, ledger Ledger) *Machine {
-	m := &Machine{config: config.withDefaults(), ledger: ledger, earlier: max(1, ledger.Generation) - 1,
+	m := &Machine{config: config.withDefaults(), ledger: ledger, numerics: ledger.Numerics, earlier: max(1, ledger.Generation) - 1,
 		sessions: make(map[Session]*worker), ids: make(map[ergoflow.WorkerID]*worker)}
 	m.setHolders(ledger.Holders)
 	m.inherited = true
@@ -227,6 +228,7 @@ func (m *Machine) advance() {
 	m.release()
 	m.reviveHolders()
 	m.noteAbsence()
+	m.chooseNumerics()
 	m.admit()
 	m.release()
 	if m.stopping && !m.stopped && len(m.workers) == 0 {
@@ -255,7 +257,9 @@ func (m *Machine) Workers() int {
 
 // isOfUse reports whether a worker stays, and can work for the run, or for another if that has
 // ended.
-func (m *Machine) isOfUse(w *worker) bool { return !w.draining && (w.phase != failed || m.finished()) }
+func (m *Machine) isOfUse(w *worker) bool {
+	return !w.draining && !m.waits(w) && (w.phase != failed || m.finished())
+}
 
 // Spare are up to n of Workers, in the order in which their loss costs the run least: those
 // outside the generation, then members from the last rank on, since rank 0 writes the

@@ -71,7 +71,7 @@ func newChaos(seed uint64) *chaos {
 }
 
 func (c *chaos) restart() {
-	c.machine, c.twin = New(Config{Version: "v"}, c.ledger), New(Config{Version: "v"}, c.ledger)
+	c.machine, c.twin = New(Config{}, c.ledger), New(Config{}, c.ledger)
 	c.open = map[Session]ergoflow.WorkerID{}
 	if c.latest > 0 {
 		c.gone[c.latest] = true
@@ -163,7 +163,7 @@ func (c *chaos) hello(id ergoflow.WorkerID) {
 	c.open[c.next] = id
 	held := ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}
 	c.event(Opened{Session: c.next, Hello: message.Hello{
-		Worker: message.Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}, Run: "r", HasState: c.r.IntN(2) == 0, State: held,
+		Worker: message.Worker{ID: id, DataAddress: string(id) + ":1"}, Run: "r", HasState: c.r.IntN(2) == 0, State: held,
 	}, Identity: identityOf(id)})
 }
 

@@ -40,7 +40,7 @@ func BenchmarkThousandMembers(b *testing.B) {
 func thousand(b *testing.B, shards int) map[string]time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	m := New(Config{Version: "v1"}, Ledger{})
+	m := New(Config{}, Ledger{})
 	now := time.Unix(1_000_000, 0)
 	longest := map[string]time.Duration{}
 	step := func(what string, e Event) []Effect {
@@ -51,7 +51,7 @@ func thousand(b *testing.B, shards int) map[string]time.Duration {
 		return effects
 	}
 	hello := func(s Session) {
-		step("hello", Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprintf("host-%d", s)), Version: "v1",
+		step("hello", Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprintf("host-%d", s)),
 			DataAddress: fmt.Sprintf("10.0.%d.%d:7080", s/256, s%256)}}})
 	}
 	all := func(f func(s Session)) {
@@ -118,7 +118,7 @@ func used(b *testing.B) time.Duration {
 
 // A generation has no more members than a ring can have, whatever the shards.
 func TestMoreWorkersThanARing(t *testing.T) {
-	m := New(Config{Version: "v1"}, Ledger{})
+	m := New(Config{}, Ledger{})
 	now := time.Unix(1_000_000, 0)
 	step := func(e Event) {
 		now = now.Add(time.Millisecond)
@@ -133,7 +133,7 @@ func TestMoreWorkersThanARing(t *testing.T) {
 	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
 	step(Scanned{Run: "r", Present: present})
 	for s := Session(1); s <= workers; s++ {
-		step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), Version: "v1", DataAddress: fmt.Sprint("h", s, ":1")}}})
+		step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), DataAddress: fmt.Sprint("h", s, ":1")}}})
 	}
 	for s := Session(1); s <= workers; s++ {
 		step(Received{s, message.Prepared{Run: "r", Number: m.worker(s).order}})

@@ -161,8 +161,10 @@ func (p *player) hello(c command) {
 	p.event(Opened{
 		Session: p.next,
 		Hello: message.Hello{
-			Worker: message.Worker{ID: ergoflow.WorkerID(id), Version: c.text("version", "v1"), DataAddress: c.text("addr", "host-"+id+":1"),
-				Device: "go", PID: c.number("pid", 1), Secret: uint64(c.number("secret", 1))},
+			Worker: message.Worker{ID: ergoflow.WorkerID(id), Release: ergoflow.Release{Version: c.text("version", "v1"),
+				Protocol: uint32(c.number("protocol", 1)), OldestProtocol: uint32(c.number("protocol", 1)), Numerics: uint32(c.number("numerics", 1))},
+				DataAddress: c.text("addr", "host-"+id+":1"),
+				Device:      "go", PID: c.number("pid", 1), Secret: uint64(c.number("secret", 1))},
 			Run: p.run, HasState: c.has("step"), State: p.held[id], Newest: ergoflow.Generation(c.number("newest", 0)),
 		},
 		Elsewhere: c.says("elsewhere"), Loopback: c.says("loopback"), Host: c.text("host", ""),
@@ -256,7 +258,7 @@ func (p *player) doTime(c command) bool {
 		}
 		p.pass(d, c.name == "stall")
 	case "restart":
-		p.machine = New(Config{Version: "v1"}, p.ledger)
+		p.machine = New(scriptConfig, p.ledger)
 		clear(p.sessions)
 		p.event(Start{})
 	case "stop":

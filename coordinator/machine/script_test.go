@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 // indented lines under each are the machine's answer: its effects in order, without
 // pings, then "= reason". Lines with # are comments. -update rewrites the answers.
 //
-//	hello ID [version=V] [addr=A] [pid=N] [secret=N] [newest=G] [step=N made=G] [elsewhere] [loopback] [host=H]   a worker opens a session, with a state
+//	hello ID [version=V] [protocol=N] [numerics=N] [addr=A] [pid=N] [secret=N] [newest=G] [step=N made=G] [elsewhere] [loopback] [host=H]   a worker opens a session, with a state
 //	submit RUN shards=N [groups=N] steps=N [every=N] [start=HASH] [until=generate] [replace]
 //	scanned [shards=0,1,..|all] [checkpoint=N made=G]
 //	saved step=N made=G [final]     made is the present generation where it is left out
@@ -71,6 +71,9 @@ func firstDifference(want, got string) string {
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
 }
 
+// scriptConfig is the configuration of the machine in scripts.
+var scriptConfig = Config{Release: ergoflow.Release{Version: "v1", Protocol: 1, OldestProtocol: 1, Numerics: 1}}
+
 type player struct {
 	t        *testing.T
 	machine  *Machine
@@ -89,7 +92,7 @@ type player struct {
 func newPlayer(t *testing.T) *player {
 	p := &player{t: t, now: time.Unix(1_000_000, 0).UTC(), sessions: map[string]Session{},
 		muted: map[string]bool{}, auto: map[string]bool{}, held: map[string]ergoflow.Mark{}}
-	p.machine = New(Config{Version: "v1"}, Ledger{})
+	p.machine = New(scriptConfig, Ledger{})
 	return p
 }
 

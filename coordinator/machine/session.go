@@ -37,9 +37,12 @@ func (m *Machine) opened(e Opened) {
 		}
 	}
 	m.add(w)
-	m.send(w, message.Welcome{PingInterval: m.config.PingInterval, Patience: m.config.Patience, Lease: m.config.Lease})
+	protocol, _ := m.agree(p) // otherwise it is refused
+	m.send(w, message.Welcome{PingInterval: m.config.PingInterval, Patience: m.config.Patience, Lease: m.config.Lease, Protocol: protocol})
 	m.because(fmt.Sprintf("worker %s connected (%s)", w.ID, w.Device))
-	m.instruct(w)
+	if m.chooseNumerics(); w.phase == connected {
+		m.instruct(w)
+	}
 }
 
 func (e Opened) process() process {
@@ -66,13 +69,14 @@ func (m *Machine) displace(e Opened) {
 // refusal is why a process may not open a session; empty: it may. Newest is the last
 // generation that it was in, and others is the number of workers of other runs.
 func (m *Machine) refusal(w process, newest ergoflow.Generation, others int) string {
+	_, disagreement := m.agree(w)
 	switch {
 	case m.stopping:
 		return "the coordinator ends"
 	case w.ID == "" || len(w.ID) > maxID:
 		return fmt.Sprintf("the id has %d bytes, not 1 to %d", len(w.ID), maxID)
-	case w.Version != m.config.Version:
-		return fmt.Sprintf("the worker has version %.64q, the coordinator %q", w.Version, m.config.Version)
+	case disagreement != nil:
+		return disagreement.Error()
 	case len(m.workers)+others >= maxWorkers:
 		return fmt.Sprintf("there are %d workers already", len(m.workers)+others)
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
@@ -83,6 +87,11 @@ func (m *Machine) refusal(w process, newest ergoflow.Generation, others int) str
 		return fmt.Sprintf("the worker was in generation %d, and this coordinator's last is %d: it is another coordinator, or has lost its ledger; start the worker again", newest, max(m.ledger.Generation, m.taken))
 	}
 	return m.conflict(w)
+}
+
+// agree is the newest protocol that a process and the coordinator speak.
+func (m *Machine) agree(w process) (uint32, error) {
+	return w.Release.Agree("the worker", m.config.Release, "the coordinator")
 }
 
 // Conflict is why a process may not open a session with the machine of another run: a worker
@@ -358,7 +367,7 @@ func (m *Machine) workerFailed(w *worker, e message.Failed) {
 
 // instruct tells a worker what to do for the run.
 func (m *Machine) instruct(w *worker) {
-	if w.phase == failed || w.draining || m.ledger.Plan == nil || m.finished() {
+	if w.phase == failed || w.draining || m.waits(w) || m.ledger.Plan == nil || m.finished() {
 		return
 	}
 	switch m.run.activity {

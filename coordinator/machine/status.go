@@ -49,14 +49,17 @@ type ShardStatus struct {
 
 // WorkerStatus is one session.
 type WorkerStatus struct {
-	ID     ergoflow.WorkerID `json:"id"`
-	Run    string            `json:"run,omitempty"` // that it works for; absent: none
-	Rank   int               `json:"rank"`          // −1: not in the generation
-	PID    int               `json:"pid"`
-	Addr   string            `json:"addr"` // where it serves data
-	Device string            `json:"device"`
-	Shards []int             `json:"shards"`
-	Step   ergoflow.Step     `json:"step"`
+	ID       ergoflow.WorkerID `json:"id"`
+	Run      string            `json:"run,omitempty"` // that it works for; absent: none
+	Rank     int               `json:"rank"`          // −1: not in the generation
+	PID      int               `json:"pid"`
+	Addr     string            `json:"addr"` // where it serves data
+	Device   string            `json:"device"`
+	Shards   []int             `json:"shards"`
+	Step     ergoflow.Step     `json:"step"`
+	Version  string            `json:"version"`  // of its program
+	Protocol uint32            `json:"protocol"` // the newest that it speaks
+	Numerics uint32            `json:"numerics"` // by which it computes
 	// State is one of connected, generating, preparing, prepared (waits for the
 	// next generation), aside (left out of it for a while), reporting, loading, ready,
 	// training, draining, failed.
@@ -117,6 +120,7 @@ func (m *Machine) Status() Status {
 	for _, w := range m.workers {
 		s.Workers = append(s.Workers, WorkerStatus{
 			ID: w.ID, Run: run, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
+			Version: w.Release.Version, Protocol: w.Release.Protocol, Numerics: w.Release.Numerics,
 			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: m.idleReason(w), Doing: w.doing,
 			Timing: medians(w.steps.values), Slow: w.slowness.slow,
 		})
@@ -187,7 +191,7 @@ func (m *Machine) workerState(w *worker) string {
 		}
 		return "reporting"
 	}
-	if w.phase == prepared && (m.isExcluded(w) || m.cutOff(w) != nil) {
+	if m.waits(w) || w.phase == prepared && (m.isExcluded(w) || m.cutOff(w) != nil) {
 		return "aside"
 	}
 	return [...]string{"connected", "generating", "preparing", "prepared", "failed"}[w.phase]
@@ -199,6 +203,9 @@ func (m *Machine) idleReason(w *worker) string {
 	case "failed":
 		return w.reason
 	case "aside":
+		if m.waits(w) {
+			return m.whyWaits(w)
+		}
 		if l := m.cutOff(w); l != nil && !m.isExcluded(w) {
 			return fmt.Sprintf("left out until %s is mended", l)
 		}

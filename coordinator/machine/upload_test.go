@@ -13,11 +13,11 @@ import (
 // progress, and of states that can be. What it refuses it names.
 func TestCheckUpload(t *testing.T) {
 	plan := ergoflow.Plan{Run: "r", Dataset: "d", Shards: 2, Steps: 10, CheckpointEvery: 5}
-	m := New(Config{Version: "v1"}, Ledger{Generation: 3, Plan: &plan, Until: StageTrain})
+	m := New(Config{}, Ledger{Generation: 3, Plan: &plan, Until: StageTrain})
 	m.Step(time.Unix(0, 0), Start{})
 	for s, id := range []ergoflow.WorkerID{"a", "lost"} {
 		m.Step(time.Unix(1, 0), Opened{Session: Session(s), Hello: message.Hello{
-			Worker: message.Worker{ID: id, Version: "v1", DataAddress: string(id) + ":1", Secret: 7},
+			Worker: message.Worker{ID: id, DataAddress: string(id) + ":1", Secret: 7},
 		}})
 	}
 	m.Step(time.Unix(2, 0), Closed{Session: 1, Reason: "the stream broke"})

@@ -20,6 +20,7 @@ type (
 	Welcome struct {
 		PingInterval time.Duration
 		Patience     time.Duration // the coordinator's silence after which the worker looks for it elsewhere
+		Protocol     uint32        // the newest that worker and coordinator speak
 		Lease        time.Duration // for which the worker may apply steps after a heartbeat that was heard
 		// AcceptPlaintext: a worker with a certificate lets workers without one connect. Filled
 		// in where the message is sent.

@@ -81,7 +81,7 @@ type (
 // Worker is a process, as it describes itself.
 type Worker struct {
 	ID          ergoflow.WorkerID // unique per process
-	Version     string            // of the program; must equal the coordinator's
+	Release     ergoflow.Release  // of the program
 	DataAddress string            // host:port of its gradients and states
 	Device      string            // for example "xla:cpu"
 	PID         int

@@ -646,20 +646,23 @@ func (*WorkerMessage_LinkChecked) isWorkerMessage_Body() {}
 
 // Hello opens a session.
 type Hello struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`           // unique per process
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of the program; must equal the coordinator's
-	DataAddress   string                 `protobuf:"bytes,3,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`
-	Device        string                 `protobuf:"bytes,4,opt,name=device,proto3" json:"device,omitempty"` // e.g. "xla:cpu"
-	Pid           int32                  `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
-	Run           string                 `protobuf:"bytes,6,opt,name=run,proto3" json:"run,omitempty"` // whose state it holds from before
-	HasState      bool                   `protobuf:"varint,7,opt,name=has_state,json=hasState,proto3" json:"has_state,omitempty"`
-	Made          uint64                 `protobuf:"varint,8,opt,name=made,proto3" json:"made,omitempty"` // generation that made the last step of that state
-	Step          int64                  `protobuf:"varint,9,opt,name=step,proto3" json:"step,omitempty"`
-	Secret        uint64                 `protobuf:"fixed64,10,opt,name=secret,proto3" json:"secret,omitempty"` // a random number that only the process and the coordinator know
-	Newest        uint64                 `protobuf:"varint,11,opt,name=newest,proto3" json:"newest,omitempty"`  // newest generation whose ring it has joined; 0: none
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`           // unique per process
+	Version        string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of the program, for people
+	DataAddress    string                 `protobuf:"bytes,3,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`
+	Device         string                 `protobuf:"bytes,4,opt,name=device,proto3" json:"device,omitempty"` // e.g. "xla:cpu"
+	Pid            int32                  `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
+	Run            string                 `protobuf:"bytes,6,opt,name=run,proto3" json:"run,omitempty"` // whose state it holds from before
+	HasState       bool                   `protobuf:"varint,7,opt,name=has_state,json=hasState,proto3" json:"has_state,omitempty"`
+	Made           uint64                 `protobuf:"varint,8,opt,name=made,proto3" json:"made,omitempty"` // generation that made the last step of that state
+	Step           int64                  `protobuf:"varint,9,opt,name=step,proto3" json:"step,omitempty"`
+	Secret         uint64                 `protobuf:"fixed64,10,opt,name=secret,proto3" json:"secret,omitempty"`    // a random number that only the process and the coordinator know
+	Newest         uint64                 `protobuf:"varint,11,opt,name=newest,proto3" json:"newest,omitempty"`     // newest generation whose ring it has joined; 0: none
+	Protocol       uint32                 `protobuf:"varint,12,opt,name=protocol,proto3" json:"protocol,omitempty"` // the newest that it speaks
+	OldestProtocol uint32                 `protobuf:"varint,13,opt,name=oldest_protocol,json=oldestProtocol,proto3" json:"oldest_protocol,omitempty"`
+	Numerics       uint32                 `protobuf:"varint,14,opt,name=numerics,proto3" json:"numerics,omitempty"` // by which it computes
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
@@ -765,6 +768,27 @@ func (x *Hello) GetSecret() uint64 {
 func (x *Hello) GetNewest() uint64 {
 	if x != nil {
 		return x.Newest
+	}
+	return 0
+}
+
+func (x *Hello) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *Hello) GetOldestProtocol() uint32 {
+	if x != nil {
+		return x.OldestProtocol
+	}
+	return 0
+}
+
+func (x *Hello) GetNumerics() uint32 {
+	if x != nil {
+		return x.Numerics
 	}
 	return 0
 }
@@ -1816,6 +1840,7 @@ type Welcome struct {
 	Patience        float64                `protobuf:"fixed64,2,opt,name=patience,proto3" json:"patience,omitempty"`                                     // seconds of the coordinator's silence after which the worker looks for it elsewhere
 	Lease           float64                `protobuf:"fixed64,3,opt,name=lease,proto3" json:"lease,omitempty"`                                           // seconds for which the worker may apply steps after a heartbeat that was heard
 	Term            uint64                 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`                                              // in which the coordinator leads, where there are several; zero: there is one
+	Protocol        uint32                 `protobuf:"varint,6,opt,name=protocol,proto3" json:"protocol,omitempty"`                                      // the newest that both speak
 	AcceptPlaintext bool                   `protobuf:"varint,4,opt,name=accept_plaintext,json=acceptPlaintext,proto3" json:"accept_plaintext,omitempty"` // workers without a certificate are there, or may come: a worker with one lets them connect
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1875,6 +1900,13 @@ func (x *Welcome) GetLease() float64 {
 func (x *Welcome) GetTerm() uint64 {
 	if x != nil {
 		return x.Term
+	}
+	return 0
+}
+
+func (x *Welcome) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
 	}
 	return 0
 }
@@ -2776,19 +2808,21 @@ func (x *Dump) GetOccasion() string {
 }
 
 type SubmitRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
-	Until         Stage                  `protobuf:"varint,2,opt,name=until,proto3,enum=ergoflow.v1.Stage" json:"until,omitempty"`
-	Replace       bool                   `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"`     // stop another run that is not finished
-	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`      // of the build that made the plan; must equal the coordinator's
-	Queue         bool                   `protobuf:"varint,5,opt,name=queue,proto3" json:"queue,omitempty"`         // wait for runs that were submitted before
-	Priority      int32                  `protobuf:"zigzag32,6,opt,name=priority,proto3" json:"priority,omitempty"` // -1000 to 1000; larger is earlier
-	Parent        uint64                 `protobuf:"varint,7,opt,name=parent,proto3" json:"parent,omitempty"`       // number of the retraining that submits it; 0: none
-	Workers       *WorkerBounds          `protobuf:"bytes,8,opt,name=workers,proto3" json:"workers,omitempty"`      // absent: as the run has, or else the coordinator's default
-	Config        string                 `protobuf:"bytes,9,opt,name=config,proto3" json:"config,omitempty"`        // of a retraining, instead of plan and until: its configuration's file on the coordinator's machine
-	Request       string                 `protobuf:"bytes,10,opt,name=request,proto3" json:"request,omitempty"`     // a name that no other request has: sent again under it, this one adds no second run
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Plan           *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	Until          Stage                  `protobuf:"varint,2,opt,name=until,proto3,enum=ergoflow.v1.Stage" json:"until,omitempty"`
+	Replace        bool                   `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"`     // stop another run that is not finished
+	Version        string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`      // of the build that made the plan, for people
+	Queue          bool                   `protobuf:"varint,5,opt,name=queue,proto3" json:"queue,omitempty"`         // wait for runs that were submitted before
+	Priority       int32                  `protobuf:"zigzag32,6,opt,name=priority,proto3" json:"priority,omitempty"` // -1000 to 1000; larger is earlier
+	Parent         uint64                 `protobuf:"varint,7,opt,name=parent,proto3" json:"parent,omitempty"`       // number of the retraining that submits it; 0: none
+	Workers        *WorkerBounds          `protobuf:"bytes,8,opt,name=workers,proto3" json:"workers,omitempty"`      // absent: as the run has, or else the coordinator's default
+	Config         string                 `protobuf:"bytes,9,opt,name=config,proto3" json:"config,omitempty"`        // of a retraining, instead of plan and until: its configuration's file on the coordinator's machine
+	Request        string                 `protobuf:"bytes,10,opt,name=request,proto3" json:"request,omitempty"`     // a name that no other request has: sent again under it, this one adds no second run
+	Protocol       uint32                 `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`  // the newest that the client speaks
+	OldestProtocol uint32                 `protobuf:"varint,12,opt,name=oldest_protocol,json=oldestProtocol,proto3" json:"oldest_protocol,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SubmitRequest) Reset() {
@@ -2889,6 +2923,20 @@ func (x *SubmitRequest) GetRequest() string {
 		return x.Request
 	}
 	return ""
+}
+
+func (x *SubmitRequest) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *SubmitRequest) GetOldestProtocol() uint32 {
+	if x != nil {
+		return x.OldestProtocol
+	}
+	return 0
 }
 
 // WorkerBounds says how many workers a run uses.
@@ -5598,24 +5646,26 @@ func (*CoordinatorRequest) Descriptor() ([]byte, []int) {
 
 // Coordinator is what one coordinator says of itself.
 type Coordinator struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`              // of its directory
-	Rotation      []byte                 `protobuf:"bytes,15,opt,name=rotation,proto3" json:"rotation,omitempty"` // of the gossip's keys, from the one that leads, over TLS
-	Starts        uint64                 `protobuf:"varint,14,opt,name=starts,proto3" json:"starts,omitempty"`    // how often a process has begun on that directory
-	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`    // of its control service
-	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
-	Begun         bool                   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`                          // it has taken part in the consensus
-	HasLedger     bool                   `protobuf:"varint,5,opt,name=has_ledger,json=hasLedger,proto3" json:"has_ledger,omitempty"` // it has a ledger of a time when it was alone
-	Peers         []string               `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`                           // control addresses that it was started with
-	Members       []*CoordinatorMember   `protobuf:"bytes,7,rep,name=members,proto3" json:"members,omitempty"`                       // as it knows them; none before it has taken part
-	Leader        string                 `protobuf:"bytes,8,opt,name=leader,proto3" json:"leader,omitempty"`                         // control address; empty: it knows none
-	Term          uint64                 `protobuf:"varint,9,opt,name=term,proto3" json:"term,omitempty"`
-	Applied       uint64                 `protobuf:"varint,10,opt,name=applied,proto3" json:"applied,omitempty"` // index of the last entry in its ledger
-	Control       string                 `protobuf:"bytes,13,opt,name=control,proto3" json:"control,omitempty"`  // address of its control service, as it advertises it
-	Gossip        string                 `protobuf:"bytes,12,opt,name=gossip,proto3" json:"gossip,omitempty"`    // address of its gossip
-	Join          string                 `protobuf:"bytes,11,opt,name=join,proto3" json:"join,omitempty"`        // address of its Join service; empty in plain text
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`               // of its directory
+	Rotation       []byte                 `protobuf:"bytes,15,opt,name=rotation,proto3" json:"rotation,omitempty"`  // of the gossip's keys, from the one that leads, over TLS
+	Starts         uint64                 `protobuf:"varint,14,opt,name=starts,proto3" json:"starts,omitempty"`     // how often a process has begun on that directory
+	Address        string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`     // of its control service
+	Version        string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`     // of its program, for people
+	Protocol       uint32                 `protobuf:"varint,16,opt,name=protocol,proto3" json:"protocol,omitempty"` // the newest that it speaks
+	OldestProtocol uint32                 `protobuf:"varint,17,opt,name=oldest_protocol,json=oldestProtocol,proto3" json:"oldest_protocol,omitempty"`
+	Begun          bool                   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`                          // it has taken part in the consensus
+	HasLedger      bool                   `protobuf:"varint,5,opt,name=has_ledger,json=hasLedger,proto3" json:"has_ledger,omitempty"` // it has a ledger of a time when it was alone
+	Peers          []string               `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`                           // control addresses that it was started with
+	Members        []*CoordinatorMember   `protobuf:"bytes,7,rep,name=members,proto3" json:"members,omitempty"`                       // as it knows them; none before it has taken part
+	Leader         string                 `protobuf:"bytes,8,opt,name=leader,proto3" json:"leader,omitempty"`                         // control address; empty: it knows none
+	Term           uint64                 `protobuf:"varint,9,opt,name=term,proto3" json:"term,omitempty"`
+	Applied        uint64                 `protobuf:"varint,10,opt,name=applied,proto3" json:"applied,omitempty"` // index of the last entry in its ledger
+	Control        string                 `protobuf:"bytes,13,opt,name=control,proto3" json:"control,omitempty"`  // address of its control service, as it advertises it
+	Gossip         string                 `protobuf:"bytes,12,opt,name=gossip,proto3" json:"gossip,omitempty"`    // address of its gossip
+	Join           string                 `protobuf:"bytes,11,opt,name=join,proto3" json:"join,omitempty"`        // address of its Join service; empty in plain text
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Coordinator) Reset() {
@@ -5681,6 +5731,20 @@ func (x *Coordinator) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *Coordinator) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *Coordinator) GetOldestProtocol() uint32 {
+	if x != nil {
+		return x.OldestProtocol
+	}
+	return 0
 }
 
 func (x *Coordinator) GetBegun() bool {
@@ -6227,7 +6291,7 @@ const file_wire_proto_rawDesc = "" +
 	"\arefusal\x18\n" +
 	" \x01(\v2\x14.ergoflow.v1.RefusalH\x00R\arefusal\x12=\n" +
 	"\flink_checked\x18\v \x01(\v2\x18.ergoflow.v1.LinkCheckedH\x00R\vlinkCheckedB\x06\n" +
-	"\x04body\"\x85\x02\n" +
+	"\x04body\"\xe6\x02\n" +
 	"\x05Hello\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12!\n" +
@@ -6240,7 +6304,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\t \x01(\x03R\x04step\x12\x16\n" +
 	"\x06secret\x18\n" +
 	" \x01(\x06R\x06secret\x12\x16\n" +
-	"\x06newest\x18\v \x01(\x04R\x06newest\"s\n" +
+	"\x06newest\x18\v \x01(\x04R\x06newest\x12\x1a\n" +
+	"\bprotocol\x18\f \x01(\rR\bprotocol\x12'\n" +
+	"\x0foldest_protocol\x18\r \x01(\rR\x0eoldestProtocol\x12\x1a\n" +
+	"\bnumerics\x18\x0e \x01(\rR\bnumerics\"s\n" +
 	"\tHeartbeat\x12\x14\n" +
 	"\x05doing\x18\x01 \x01(\tR\x05doing\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x10\n" +
@@ -6317,12 +6384,13 @@ const file_wire_proto_rawDesc = "" +
 	"check_link\x18\r \x01(\v2\x16.ergoflow.v1.CheckLinkH\x00R\tcheckLink\x123\n" +
 	"\btransfer\x18\x0e \x01(\v2\x15.ergoflow.v1.TransferH\x00R\btransfer\x12'\n" +
 	"\x04dump\x18\x0f \x01(\v2\x11.ergoflow.v1.DumpH\x00R\x04dumpB\x06\n" +
-	"\x04body\"\x9f\x01\n" +
+	"\x04body\"\xbb\x01\n" +
 	"\aWelcome\x12#\n" +
 	"\rping_interval\x18\x01 \x01(\x01R\fpingInterval\x12\x1a\n" +
 	"\bpatience\x18\x02 \x01(\x01R\bpatience\x12\x14\n" +
 	"\x05lease\x18\x03 \x01(\x01R\x05lease\x12\x12\n" +
-	"\x04term\x18\x05 \x01(\x04R\x04term\x12)\n" +
+	"\x04term\x18\x05 \x01(\x04R\x04term\x12\x1a\n" +
+	"\bprotocol\x18\x06 \x01(\rR\bprotocol\x12)\n" +
 	"\x10accept_plaintext\x18\x04 \x01(\bR\x0facceptPlaintext\"4\n" +
 	"\x06Refuse\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
@@ -6394,7 +6462,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\":\n" +
 	"\x04Dump\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1a\n" +
-	"\boccasion\x18\x02 \x01(\tR\boccasion\"\xc5\x02\n" +
+	"\boccasion\x18\x02 \x01(\tR\boccasion\"\x8a\x03\n" +
 	"\rSubmitRequest\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12(\n" +
 	"\x05until\x18\x02 \x01(\x0e2\x12.ergoflow.v1.StageR\x05until\x12\x18\n" +
@@ -6406,7 +6474,9 @@ const file_wire_proto_rawDesc = "" +
 	"\aworkers\x18\b \x01(\v2\x19.ergoflow.v1.WorkerBoundsR\aworkers\x12\x16\n" +
 	"\x06config\x18\t \x01(\tR\x06config\x12\x18\n" +
 	"\arequest\x18\n" +
-	" \x01(\tR\arequest\"2\n" +
+	" \x01(\tR\arequest\x12\x1a\n" +
+	"\bprotocol\x18\v \x01(\rR\bprotocol\x12'\n" +
+	"\x0foldest_protocol\x18\f \x01(\rR\x0eoldestProtocol\"2\n" +
 	"\fWorkerBounds\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\rR\x03min\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\rR\x03max\"\x1d\n" +
@@ -6583,13 +6653,15 @@ const file_wire_proto_rawDesc = "" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
 	"\x0fSaveFlightReply\"\x10\n" +
 	"\x0eFlightsRequest\"\x14\n" +
-	"\x12CoordinatorRequest\"\x96\x03\n" +
+	"\x12CoordinatorRequest\"\xdb\x03\n" +
 	"\vCoordinator\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brotation\x18\x0f \x01(\fR\brotation\x12\x16\n" +
 	"\x06starts\x18\x0e \x01(\x04R\x06starts\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\tR\aversion\x12\x14\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x1a\n" +
+	"\bprotocol\x18\x10 \x01(\rR\bprotocol\x12'\n" +
+	"\x0foldest_protocol\x18\x11 \x01(\rR\x0eoldestProtocol\x12\x14\n" +
 	"\x05begun\x18\x04 \x01(\bR\x05begun\x12\x1d\n" +
 	"\n" +
 	"has_ledger\x18\x05 \x01(\bR\thasLedger\x12\x14\n" +

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
@@ -155,6 +156,9 @@ func readRecord(dir, hash string) (Record, error) {
 func parseRecord(path string, raw []byte) (r Record, err error) {
 	if err := json.Unmarshal(raw, &r); err != nil || len(raw) > MaxRecord {
 		return Record{}, fmt.Errorf("%s: %w: it is no record (%w)", path, ErrCorrupt, cmp.Or(err, io.ErrShortBuffer))
+	}
+	if err := ergoflow.CheckFormat(path, r.Format, Format); err != nil {
+		return Record{}, err
 	}
 	if r.Format != Format {
 		return Record{}, fmt.Errorf("%s: an import of format %d, this program reads format %d", path, r.Format, Format)

@@ -8,11 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 // Format names the format of dumps in their first line.
-const Format = "ergoflow-flight-1"
+const Format = formatPrefix + "1"
+
+const (
+	formatPrefix = "ergoflow-flight-"
+	newestFormat = 1
+)
 
 // Bounds of a dump that is read. One that a recorder writes has at most 13,312 records and the
 // few that are known at the moment of the dump, of 11 KiB at most; MaxDump is compressed.
@@ -94,7 +103,13 @@ func begin(from io.Reader) (h Header, lines *bufio.Scanner, err error) {
 	if !lines.Scan() {
 		return h, nil, fmt.Errorf("%w: it has no first line", ErrFormat)
 	}
-	if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Format != Format {
+	err = json.Unmarshal(lines.Bytes(), &h)
+	if number, isDump := strings.CutPrefix(h.Format, formatPrefix); err == nil && isDump {
+		if n, err := strconv.Atoi(number); err == nil && n > newestFormat {
+			return h, nil, fmt.Errorf("%w: %w", ErrFormat, ergoflow.CheckFormat("the dump", n, newestFormat))
+		}
+	}
+	if err != nil || h.Format != Format {
 		return h, nil, fmt.Errorf("%w: its format is %.40q", ErrFormat, h.Format)
 	}
 	h.clean()

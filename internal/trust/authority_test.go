@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 func TestCreateAndOpen(t *testing.T) {
@@ -66,7 +68,8 @@ func TestDamagedAuthority(t *testing.T) {
 		"another's key":       {keyFile, string(otherKey), ErrFormat},
 		"no key":              {keyFile, "", ErrFormat},
 		"records cut off":     {issuedFile, `{"format":1,"certificates":[`, ErrFormat},
-		"records of format 2": {issuedFile, `{"format":2}`, ErrFormat},
+		"records of format 2": {issuedFile, `{"format":2}`, ergoflow.ErrNewer},
+		"records of format 0": {issuedFile, `{"format":0}`, ErrFormat},
 		"a wrong identity":    {issuedFile, `{"format":1,"certificates":[{"serial":"1","identity":"x"}]}`, ErrIdentity},
 		"no list":             {revokedFile, "", ErrFormat},
 		"two lists":           {revokedFile, `{"format":1}{"format":1}`, ErrFormat},

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
@@ -200,6 +201,9 @@ func readRecords(path string, v any, number *int) error {
 	}
 	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("%s: %w: %w", path, ErrFormat, err)
+	}
+	if err := ergoflow.CheckFormat(path, *number, format); err != nil {
+		return err
 	}
 	if *number != format {
 		return fmt.Errorf("%s has format %d, not %d: %w", path, *number, format, ErrFormat)

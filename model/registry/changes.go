@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 // A change is one entry of registry.db that a transaction has set or removed. It says what
@@ -123,6 +125,9 @@ type transaction struct {
 func readTransaction(n int, record []byte) (t transaction, err error) {
 	if err := json.Unmarshal(record, &t); err != nil {
 		return t, corrupt("record %d: %w", n, err)
+	}
+	if err := ergoflow.CheckFormat(fmt.Sprintf("record %d", n), t.Format, format); err != nil {
+		return t, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	if t.Format != format {
 		return t, fmt.Errorf("%w: record %d has format %d, and this program reads %d", ErrFormat, n, t.Format, format)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/disk"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -124,6 +125,8 @@ func readExport(dir string) (v Version, content []byte, err error) {
 	switch err := json.Unmarshal(record, &e); {
 	case err != nil:
 		return v, nil, corrupt("%s: %w", VersionFile, err)
+	case e.Format > exportFormat:
+		return v, nil, fmt.Errorf("%w: %w", ErrFormat, ergoflow.CheckFormat(VersionFile, e.Format, exportFormat))
 	case e.Format != exportFormat:
 		return v, nil, fmt.Errorf("%w: %s has format %d, and this program reads %d", ErrFormat, VersionFile, e.Format, exportFormat)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 )
@@ -274,7 +275,7 @@ func checkFormat(tx *bbolt.Tx) error {
 	case err != nil || n < 1:
 		return fmt.Errorf("%w: its format is %.16q", ErrCorrupt, value)
 	case n > format:
-		return fmt.Errorf("%w: it has format %d, and this program reads up to %d", ErrFormat, n, format)
+		return fmt.Errorf("%w: %w", ErrFormat, ergoflow.CheckFormat("it", n, format))
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (p *process) look() {
 		p.at(p.w.between(150*time.Millisecond, 400*time.Millisecond), p.look)
 		return
 	}
-	hello := message.Hello{Worker: message.Worker{ID: p.id, Version: "v", DataAddress: p.address(), Device: "none", PID: p.pid, Secret: uint64(p.pid)}, Newest: p.newest}
+	hello := message.Hello{Worker: message.Worker{ID: p.id, DataAddress: p.address(), Device: "none", PID: p.pid, Secret: uint64(p.pid)}, Newest: p.newest}
 	if p.prepared {
 		hello.Run = p.run.plan.Run
 		if p.node != nil {

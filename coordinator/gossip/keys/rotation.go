@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 var (
@@ -13,6 +15,9 @@ var (
 	// ErrFormat: the stored state of a rotation is damaged.
 	ErrFormat = errors.New("damaged state of the gossip's keys")
 )
+
+// format is that of the state as JSON.
+const format = 1
 
 // Pass is how far a rotation is.
 type Pass string
@@ -110,6 +115,7 @@ func (r *Rotation) enter(p Pass, keys ...Key) {
 // stored is a Rotation as JSON. Confirmations are not in it: members confirm again to a
 // process that starts.
 type stored struct {
+	Format  int      `json:"format"` // 0: from before it was there
 	Version uint64   `json:"version"`
 	Pass    Pass     `json:"pass"`
 	Keys    [][]byte `json:"keys"` // base64
@@ -118,7 +124,7 @@ type stored struct {
 // Encode is the state as JSON, with the keys: it belongs into a file that only its user may
 // read. There is no MarshalJSON, so that no log has them.
 func (r *Rotation) Encode() ([]byte, error) {
-	s := stored{Version: r.version, Pass: r.pass}
+	s := stored{Format: format, Version: r.version, Pass: r.pass}
 	for _, k := range r.keys {
 		s.Keys = append(s.Keys, k.Bytes())
 	}
@@ -130,6 +136,9 @@ func Decode(b []byte) (*Rotation, error) {
 	var s stored
 	if err := json.Unmarshal(b, &s); err != nil {
 		return nil, fmt.Errorf("%w: no JSON of a rotation", ErrFormat)
+	}
+	if err := ergoflow.CheckFormat("the gossip's keys", s.Format, format); err != nil {
+		return nil, err
 	}
 	r := Rotation{version: s.Version, pass: s.Pass, confirmed: make(map[string]struct{})}
 	for _, b := range s.Keys {

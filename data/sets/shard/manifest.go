@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/gitlfs"
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
@@ -184,6 +185,9 @@ func parseManifest(path string, b []byte) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(b, &m); err != nil {
 		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)
+	}
+	if err := ergoflow.CheckFormat(path, m.Format, Format); err != nil {
+		return Manifest{}, err
 	}
 	if m.Format != Format {
 		return Manifest{}, fmt.Errorf("%s: a shard of format %d, this program reads format %d (delete the data set's directory and generate again)", path, m.Format, Format)

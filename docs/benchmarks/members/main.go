@@ -180,7 +180,7 @@ func (m *measurement) submit(ctx context.Context, plan ergoflow.Plan) error {
 	if err != nil {
 		return err
 	}
-	_, err = wire.NewControlClient(conn).Submit(ctx, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Version: m.addresses.Version})
+	_, err = wire.NewControlClient(conn).Submit(ctx, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol})
 	return errors.Join(err, conn.Close())
 }
 

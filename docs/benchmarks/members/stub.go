@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
@@ -137,7 +138,7 @@ func (s *stub) work(drain context.Context) error {
 	}
 	defer s.stopPulling()
 	s.mu.Lock()
-	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: s.id(), Version: s.Version, DataAddress: s.address(),
+	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: s.id(), Version: s.Version, Protocol: ergoflow.Protocol, OldestProtocol: ergoflow.OldestProtocol, DataAddress: s.address(),
 		Device: "stub", Pid: int32(os.Getpid()), Secret: uint64(s.number) + 1}}})
 	s.mu.Unlock()
 	defer context.AfterFunc(drain, func() {

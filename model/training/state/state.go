@@ -37,6 +37,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
@@ -49,6 +50,9 @@ const (
 	format     = "ergoflow-state-3"
 	outer      = "ergoflow-state-4"
 	unledgered = "ergoflow-state-2"
+
+	formatPrefix = "ergoflow-state-"
+	newest       = 4
 )
 
 // ErrCorrupt means that bytes are no encoded state, or a damaged one.
@@ -209,6 +213,11 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 	}
 	metadata := file.Metadata()
 	of := metadata["format"]
+	if number, isState := strings.CutPrefix(of, formatPrefix); isState {
+		if n, err := strconv.Atoi(number); err == nil && n > newest {
+			return nil, ergoflow.CheckFormat("the training state", n, newest)
+		}
+	}
 	if !slices.Contains([]string{unledgered, format, outer}, of) {
 		return nil, fmt.Errorf("format is %q, this program reads %q, %q and %q", of, unledgered, format, outer)
 	}

@@ -91,7 +91,8 @@ type Submission struct {
 func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stage, s Submission) (queue.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	r := &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Version: ergoflow.Build(),
+	own := ergoflow.ThisRelease()
+	r := &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Version: own.Version, Protocol: own.Protocol, OldestProtocol: own.OldestProtocol,
 		Replace: s.Replace, Queue: s.Queue, Priority: int32(s.Priority), Parent: parent(), Request: rand.Text()}
 	if b := s.Workers; b != nil {
 		r.Workers = &wire.WorkerBounds{Min: uint32(b.Min), Max: uint32(b.Max)}

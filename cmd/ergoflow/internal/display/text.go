@@ -54,6 +54,9 @@ func head(st coordinator.Status) (lines []string) {
 	default:
 		say("queue", "%d runs wait", st.Waiting)
 	}
+	if text := versions(st); text != "" {
+		say("versions", "%s", text)
+	}
 	if st.Archive != nil {
 		say("archive", "%s", archived(*st.Archive))
 	}
