@@ -142,25 +142,29 @@ func (c *search) step() (done bool) {
 		return true
 	}
 	// A linear equation with that slope, for the time h: δ ← exp(hK)δ, with the noise of the time by
-	// the trapezoidal rule.
+	// Simpson's rule.
 	h := part / fastest
-	var move, before, half, next mat.Dense
-	k.Scale(h, &k)
-	move.Exp(&k)
-	before.Scale(h/2, mat.NewDense(d, d, noise))
-	before.Add(&before, c.cov)
-	half.Mul(&move, &before)
-	next.Mul(&half, move.T())
+	var half, move, next mat.Dense
+	k.Scale(h/2, &k)
+	half.Exp(&k)
+	move.Mul(&half, &half)
+	spread := mat.NewDense(d, d, noise)
+	spread.Scale(h/6, spread)
+	next.Add(spread, c.cov)
+	next = *carried(&move, &next)
+	next.Add(&next, spread)
+	spread.Scale(4, spread)
+	next.Add(&next, carried(&half, spread))
 	cov, mean, change := mat.NewSymDense(d, nil), make([]float64, d), 0.
 	for r := range d {
 		mean[r] = c.mean[r] + h*push[r]
 		for q := range d { // h·(1 + hK/2)·E b
-			mean[r] += h * k.At(r, q) * push[q] / 2
+			mean[r] += h * k.At(r, q) * push[q]
 		}
 		deviation := math.Sqrt(c.cov.At(r, r))
 		change = max(change, math.Abs(mean[r]-c.mean[r])/deviation)
 		for q := range r + 1 {
-			v := (next.At(r, q)+next.At(q, r))/2 + h/2*noise[r*d+q]
+			v := (next.At(r, q) + next.At(q, r)) / 2
 			if r == q {
 				v += floor * c.first[r] * c.first[r]
 				change = max(change, math.Abs(math.Sqrt(v)-deviation)/deviation)
@@ -177,6 +181,14 @@ func (c *search) step() (done bool) {
 	}
 	c.mean, c.cov, c.factor = mean, cov, factor
 	return change < rest*part
+}
+
+// carried is M·C·Mᵀ.
+func carried(m, c *mat.Dense) *mat.Dense {
+	var left, all mat.Dense
+	left.Mul(m, c)
+	all.Mul(&left, m.T())
+	return &all
 }
 
 // means are E b, E b·ξᵀ and E SSᵀ over N(m, LLᵀ).
