@@ -38,7 +38,7 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 
 .DEFAULT_GOAL := build
 .PHONY: wheel python-test schemathesis help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test deploy-test-gpu-image chart manifests dashboards dashboards-test operate-e2e lint tidy race reproduce-smoke bench bench-peers \
-	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-topology bench-inference bench-serve bench-recovery verify-torch generate \
+	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-cold-read bench-topology bench-inference bench-serve bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
 help: ## list the targets
@@ -217,6 +217,9 @@ bench-secured: build ## time steps, recovery and joining with and without TLS (a
 
 bench-scale: build ## test a model of 8 to 1,024 workers (root); rewrites docs/results/scale.md
 	$(PYTHON) docs/benchmarks/scale.py --write docs/results/scale.md
+
+bench-cold-read: ## time shards from another worker's cache over 1 Gbit/s, beside TCP (root)
+	docs/benchmarks/cold_read.sh
 
 bench-topology: build .venv ## time sums on up to 64 hosts with slow links (root); rewrites docs/results/topology.md
 	$(PYTHON) docs/benchmarks/topology.py --gloo .venv/bin/python --write docs/results/topology.md
