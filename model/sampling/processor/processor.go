@@ -93,11 +93,9 @@ func (s *Sampler) SampleEach(ctx context.Context, draws []sampler.Draw, solver o
 			failures[i] = fmt.Errorf("sample function %d: %w", draw.Place, err)
 			return nil
 		}
-		if _, err := flow.Restore(s.conditioner, s.frame, functions[i], x); err != nil {
-			failures[i] = err
-			return nil
+		if _, failures[i] = flow.Restore(s.conditioner, s.frame, functions[i], x); failures[i] == nil {
+			samples[i] = x
 		}
-		samples[i] = x
 		return nil
 	}, nil)
 	if err != nil {
