@@ -299,7 +299,7 @@ func TestMembersChange(t *testing.T) {
 	members := cluster(t, 3)
 	lead, term := leader(t, members...)
 	propose(t, term, "early")
-	more := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}}
+	more := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}, release: firstRelease}
 	more.start(members[0].address, more.address)
 	t.Cleanup(func() { more.stop() })
 	until(t, "the newcomer answers", func() bool { return lead.Add(t.Context(), more.address) == nil })
@@ -362,7 +362,7 @@ func TestSnapshot(t *testing.T) {
 	if first, err := lead.log.FirstIndex(); err != nil || first == 1 {
 		t.Fatalf("the log begins at %d (%v)", first, err)
 	}
-	more := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}}
+	more := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}, release: firstRelease}
 	more.start(lead.address, more.address)
 	t.Cleanup(func() { more.stop() })
 	until(t, "the newcomer answers", func() bool { return lead.Add(t.Context(), more.address) == nil })

@@ -23,6 +23,9 @@ func TestDocumentedFamilies(t *testing.T) {
 		}
 		families++
 		f := defined(t, definition)
+		if _, ok := f.(Spatial); ok {
+			continue // TestExamplesInSpace has it
+		}
 		const functions, chains = 16, 64
 		for i := range functions {
 			if warning, err := f.(Interpolated).CheckInterpolation(1, i); warning != "" || err != nil {
