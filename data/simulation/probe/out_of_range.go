@@ -17,18 +17,16 @@ const margin = 0.1
 
 // OutOfRange is the fraction of a function's rows, as Fill writes them, that are outside the
 // starting region of the probes by more than a tenth of its width. The region is the grid of
-// an equation in the plane, the box of a Space, and the range of distances of pairs. Rows out of range carry
+// an equation in the plane, the box of a Space, whose coordinates count each, and the range of distances of pairs. Rows out of range carry
 // little information about the equation.
 func (c Config) OutOfRange(rows []float32, system sde.System) float64 {
 	features := c.Features()
-	count := 0
+	count := 0.
 	for at := 0; at < len(rows); at += features {
 		x, y := float64(rows[at]), float64(rows[at+1])
 		switch s := system.(type) {
 		case sde.Space:
-			if outsideBox(rows[at:], s.Box) {
-				count++
-			}
+			count += partOutside(rows[at:], s.Box)
 		case sde.Plane:
 			if outside(x, s.X) || outside(y, s.Y) {
 				count++
@@ -39,7 +37,7 @@ func (c Config) OutOfRange(rows []float32, system sde.System) float64 {
 			}
 		}
 	}
-	return float64(count*features) / float64(len(rows))
+	return count * float64(features) / float64(len(rows))
 }
 
 func outside(x float64, g sde.Grid) bool { return beyond(x, g.Lo, g.Hi) }
@@ -49,11 +47,12 @@ func beyond(x, lo, hi float64) bool {
 	return x < lo-reach || x > hi+reach
 }
 
-func outsideBox(state []float32, box []sde.Interval) bool {
+// partOutside is the part of a state's coordinates that are: of many, one often is.
+func partOutside(state []float32, box []sde.Interval) (part float64) {
 	for k, b := range box {
 		if beyond(float64(state[k]), b.Lo, b.Hi) {
-			return true
+			part += 1 / float64(len(box))
 		}
 	}
-	return false
+	return part
 }
