@@ -196,7 +196,8 @@ func (c *hostCluster) pretend(st coordinator.Status, dir string) {
 		for _, hello := range []*wire.Hello{
 			{Id: string(w.ID), DataAddress: "10.77.0.99:1"}, {Id: "another", DataAddress: w.Addr},
 		} {
-			hello.Version, hello.Device = ergoflow.Build(), "go"
+			hello.Version, hello.Protocol, hello.OldestProtocol, hello.Numerics = ergoflow.Build(), ergoflow.Protocol, ergoflow.OldestProtocol, ergoflow.Numerics
+			hello.Device = "go"
 			stream, err := wire.NewControlClient(conn).Session(ctx)
 			if err == nil {
 				err = stream.Send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: hello}})
