@@ -39,7 +39,7 @@ var ThisRelease = sync.OnceValue(func() Release {
 	r := Release{Build(), Protocol, OldestProtocol, Numerics}
 	if linked != "" {
 		if n, err := fmt.Sscan(linked, &r.Protocol, &r.OldestProtocol, &r.Numerics); err != nil {
-			panic(fmt.Sprintf("linked with %q: number %d: %v", linked, n+1, err)) // by whoever linked it
+			panic(fmt.Sprintf("linked with %q: number %d: %v", linked, n+1, err)) // the linker's command is wrong
 		}
 	}
 	return r

@@ -21,12 +21,7 @@ func inflation(states []float32, system sde.System, dt float64) float64 {
 	if s, ok := system.(sde.Space); ok {
 		var terms []float64
 		drift, terms = s.Coefficients(x)
-		for ; len(terms) > 0; terms = terms[s.Terms:] {
-			for k, v := range sde.Spread(terms[:s.Terms], dim) {
-				noise[k] += v / n
-			}
-		}
-		return diagnostics.Inflation(dt, dim, x, drift, noise)
+		return diagnostics.Inflation(dt, dim, x, drift, s.MeanSpread(terms))
 	}
 	for at := 0; at < len(x); at += dim {
 		switch s := system.(type) {

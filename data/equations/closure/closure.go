@@ -15,7 +15,6 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
-	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // Full is the largest dimension with coordinates along oblique axes: networks read the diffusion
@@ -72,7 +71,7 @@ type search struct {
 func newSearch(s sde.Space) *search {
 	d := s.Dim()
 	c := &search{d: d, n: max(2*sde.Lanes, 4*d), mean: make([]float64, d), cov: mat.NewSymDense(d, nil), x: s.Blocks()}
-	c.evaluate, c.drift, c.diffusion = s.Bind(simulate.Fastest().String(), c.x)
+	c.evaluate, c.drift, c.diffusion = s.Bind("", c.x)
 	c.points = standardPoints(c.n, d)
 	for k, b := range s.Box {
 		c.mean[k] = (b.Lo + b.Hi) / 2

@@ -9,6 +9,8 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 // Shape is that of a parameter of a System of dim coordinates.
@@ -226,28 +228,40 @@ func parse(source string) (ast.Node, error) {
 // Uses reports whether a formula names the parameter.
 func (s *System) Uses(parameter string) bool { return s.used[parameter] }
 
-// Bind prepares the evaluation at the states x, one block for each coordinate, for one goroutine,
-// with an engine's instructions (Engines). values are those of the parameters. evaluate(n)
-// computes at least the first n values of the Dim blocks of the drift and the Terms blocks of the
-// diffusion, which do not move and are none of x.
-func (s *System) Bind(engine string, values map[string][]float64, x []*[Lanes]float64) (evaluate func(n int), drift, diffusion []*[Lanes]float64, err error) {
-	if len(x) != s.Dim {
-		return nil, nil, nil, fmt.Errorf("%d coordinates for a system of %d", len(x), s.Dim)
-	}
-	places := slices.Clone(x)
+// Space is the equation with values of the parameters, in a box of Dim intervals. It fails where a
+// parameter has another number of values than its shape.
+func (s *System) Space(box []sde.Interval, values map[string][]float64) (sde.Space, error) {
+	var parameters []float64
 	for _, name := range s.parameters {
 		given := values[name]
 		if want := s.shapes[name].Size(s.Dim); len(given) != want {
-			return nil, nil, nil, fmt.Errorf("parameter %s has %d numbers, want %d", name, len(given), want)
+			return sde.Space{}, fmt.Errorf("parameter %s has %d numbers, want %d", name, len(given), want)
 		}
-		blocks := make([]block, len(given))
-		for k, v := range given {
-			for l := range blocks[k] {
-				blocks[k][l] = v
-			}
-			places = append(places, &blocks[k])
-		}
+		parameters = append(parameters, given...)
 	}
-	m := s.program.bind(kernelsOf(engine), places...)
-	return m.run, m.outputs[:s.Dim], m.outputs[s.Dim:], nil
+	bind := func(engine string, x []*[Lanes]float64) (evaluate func(n int), drift, diffusion []*[Lanes]float64) {
+		return s.bind(engine, parameters, x)
+	}
+	space := sde.Space{Box: box, Terms: s.Terms, Bind: bind}
+	if len(box) != s.Dim {
+		return space, fmt.Errorf("a box of %d coordinates for a system of %d", len(box), s.Dim)
+	}
+	return space, space.Validate()
+}
+
+// bind implements sde.Space.Bind.
+func (s *System) bind(engine string, parameters []float64, x []*[Lanes]float64) (evaluate func(n int), drift, diffusion []*[Lanes]float64) {
+	places, blocks := slices.Clone(x), make([]block, len(parameters))
+	for k, v := range parameters {
+		for l := range blocks[k] {
+			blocks[k][l] = v
+		}
+		places = append(places, &blocks[k])
+	}
+	kernels := sets[0].kernels // the fastest
+	if engine != "" {
+		kernels = kernelsOf(engine)
+	}
+	m := s.program.bind(kernels, places...)
+	return m.run, m.outputs[:s.Dim], m.outputs[s.Dim:]
 }

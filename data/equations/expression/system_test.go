@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 // evaluated are drift and diffusion of a system at states, [states, Dim] each.
@@ -20,10 +22,7 @@ func evaluated(t *testing.T, s *System, engine string, values map[string][]float
 			x[k][l] = state[k]
 		}
 	}
-	evaluate, b, sigma, err := s.Bind(engine, values, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evaluate, b, sigma := bound(t, s, values).Bind(engine, x)
 	evaluate(len(states))
 	at := func(blocks []*block, l int) (v []float64) {
 		for _, block := range blocks {
@@ -35,6 +34,16 @@ func evaluated(t *testing.T, s *System, engine string, values map[string][]float
 		drift, diffusion = append(drift, at(b, l)), append(diffusion, at(sigma, l))
 	}
 	return drift, diffusion
+}
+
+// bound is a system with its parameters.
+func bound(t testing.TB, s *System, values map[string][]float64) sde.Space {
+	t.Helper()
+	space, err := s.Space(slices.Repeat([]sde.Interval{{Lo: -1, Hi: 1}}, s.Dim), values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return space
 }
 
 func random(n int, seed uint64) []float64 {
@@ -187,10 +196,7 @@ func TestDriftIsNoState(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := []*block{new(block), new(block)}
-	evaluate, drift, _, err := s.Bind("go", nil, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evaluate, drift, _ := bound(t, s, nil).Bind("go", x)
 	x[0][0], x[1][0] = 3, 4
 	evaluate(1)
 	x[0][0], x[1][0] = 5, 6
@@ -280,10 +286,7 @@ func BenchmarkSystem(b *testing.B) {
 		for k := range x {
 			x[k] = new(block)
 		}
-		evaluate, _, _, err := s.Bind(Engines()[0], map[string][]float64{"A": random(dim*dim, 1)}, x)
-		if err != nil {
-			b.Fatal(err)
-		}
+		evaluate, _, _ := bound(b, s, map[string][]float64{"A": random(dim*dim, 1)}).Bind("", x)
 		b.Run(fmt.Sprint(dim), func(b *testing.B) {
 			for b.Loop() {
 				evaluate(Lanes)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -161,54 +160,21 @@ func (s *spatial) draw(seed uint64, i int) map[string][]float64 {
 }
 
 func (s *spatial) Function(seed uint64, i int) (Function, error) {
-	return Function{System: s.with(s.draw(seed, i))}, nil
+	space, err := s.system.Space(s.box, s.draw(seed, i))
+	return Function{System: space}, err
 }
 
-// with is the equation with those parameters.
-func (s *spatial) with(values map[string][]float64) sde.Space {
-	return sde.Space{Box: s.box, Terms: s.system.Terms,
-		Bind: func(engine string, x []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {
-			evaluate, drift, diffusion, err := s.system.Bind(engine, values, x)
-			if err != nil {
-				panic(err) // draw made the values that the shapes ask for
-			}
-			return evaluate, drift, diffusion
-		}}
-}
-
-const (
-	checkedStates = 256 // of a function, uniform in the box
-	checkPurpose  = "formula/check"
-)
+const checkedStates = 256 // of a function, uniform in the box
 
 // Check implements Spatial.
 func (s *spatial) Check(seed uint64, i int) error {
 	values := s.draw(seed, i)
-	d, rng := s.Dim(), random.New(seed, checkPurpose, uint64(i))
-	states := make([]float64, checkedStates*d)
-	for k := range states {
-		box := s.box[k%d]
-		states[k] = box.Lo + (box.Hi-box.Lo)*rng.Float64()
+	space, err := s.system.Space(s.box, values)
+	if err == nil {
+		err = space.CheckUniform(checkedStates, uint64(i))
 	}
-	drift, diffusion := s.with(values).Coefficients(states)
-	noisy := false
-	for _, v := range diffusion {
-		noisy = noisy || v != 0
-	}
-	for _, part := range []struct {
-		name   string
-		values []float64
-		width  int
-	}{{"drift", drift, d}, {"diffusion", diffusion, s.Terms()}} {
-		for at, v := range part.values {
-			if math.IsNaN(v) || math.Abs(v) > math.MaxFloat32 {
-				n := at / part.width
-				return s.failed(i, values, fmt.Errorf("component %d of the %s is %v at x = %.4g: %w", at%part.width, part.name, v, states[n*d:(n+1)*d], sde.ErrNotFinite))
-			}
-		}
-	}
-	if !noisy {
-		return s.failed(i, values, errors.New("its diffusion is 0 everywhere"))
+	if err != nil {
+		return s.failed(i, values, err)
 	}
 	return nil
 }

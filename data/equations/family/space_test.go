@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
@@ -76,37 +78,21 @@ func TestOrnsteinUhlenbeckInSpace(t *testing.T) {
 	for i := range 2 {
 		values := f.draw(1, i)
 		a, s := values["A"], values["s"]
-		step := make([]float64, d*d)
-		for r := range d {
-			for c := range d {
-				m := a[r*d+c] - a[c*d+r]
-				for k := range d {
-					m += a[r*d+k] * a[c*d+k]
-				}
-				step[r*d+c] = -dt * m
-			}
-			step[r*d+r] += 1 - dt
+		step, noise, m := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil), mat.NewDense(d, d, a)
+		step.Mul(m, m.T())
+		step.Add(step, m)
+		step.Sub(step, m.T())
+		step.Scale(-dt, step)
+		for k := range d {
+			step.Set(k, k, step.At(k, k)+1-dt)
+			noise.Set(k, k, dt*s[k]*s[k])
 		}
-		want := make([]float64, d*d)
+		want := mat.NewDense(d, d, nil)
 		for range 3000 {
-			next := make([]float64, d*d)
-			half := make([]float64, d*d) // step·want
-			for r := range d {
-				for c := range d {
-					for k := range d {
-						half[r*d+c] += step[r*d+k] * want[k*d+c]
-					}
-				}
-			}
-			for r := range d {
-				for c := range d {
-					for k := range d {
-						next[r*d+c] += half[r*d+k] * step[c*d+k]
-					}
-				}
-				next[r*d+r] += dt * s[r] * s[r]
-			}
-			want = next
+			var half mat.Dense
+			half.Mul(step, want)
+			want.Mul(&half, step.T())
+			want.Add(want, noise)
 		}
 		states := x[i*samples*d:][:samples*d]
 		for r := range d {
@@ -115,8 +101,8 @@ func TestOrnsteinUhlenbeckInSpace(t *testing.T) {
 				for at := 0; at < len(states); at += d {
 					got += float64(states[at+r]) * float64(states[at+c]) / samples
 				}
-				w := want[r*d+c]
-				if most := 6 * math.Sqrt((want[r*d+r]*want[c*d+c]+w*w)/samples); math.Abs(got-w) > most {
+				w := want.At(r, c)
+				if most := 6 * math.Sqrt((want.At(r, r)*want.At(c, c)+w*w)/samples); math.Abs(got-w) > most {
 					t.Errorf("function %d: covariance %d, %d is %.4f, want %.4f ± %.4f", i, r, c, got, w, most)
 				}
 			}
@@ -135,7 +121,11 @@ func TestEquipartition(t *testing.T) {
 		d := f.Dim()
 		for i := range functions {
 			states := numbers64(x[i*samples*d:][:samples*d])
-			drift, _ := f.with(f.draw(1, i)).Coefficients(states)
+			function, err := f.Function(1, i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			drift, _ := function.System.(sde.Space).Coefficients(states)
 			mean := 0.
 			for at, v := range states {
 				mean -= v * drift[at] / samples

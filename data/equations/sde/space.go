@@ -1,8 +1,12 @@
 package sde
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/ergoflow/ergoflow/data/random"
 )
 
 const (
@@ -22,8 +26,8 @@ type Space struct {
 	// matrix, row after row. Only S·Sᵀ matters to the law.
 	Terms int
 	// Bind prepares the evaluation at the states x, one block for each coordinate, for one
-	// goroutine, with the instructions of an engine (simulate.Engines). evaluate(n) computes at
-	// least the first n values of the Dim blocks of the drift and the Terms blocks of the
+	// goroutine, with the instructions of an engine (simulate.Engines; empty: the fastest, since all
+	// give the same numbers). evaluate(n) computes at least the first n values of the Dim blocks of the drift and the Terms blocks of the
 	// diffusion. These do not move and are none of x.
 	Bind func(engine string, x []*[Lanes]float64) (evaluate func(n int), drift, diffusion []*[Lanes]float64)
 }
@@ -84,6 +88,68 @@ func (s Space) Coefficients(states []float64) (drift, diffusion []float64) {
 		}
 	}
 	return drift, diffusion
+}
+
+// ErrNoNoise means a diffusion that is zero at all states.
+var ErrNoNoise = errors.New("its diffusion is 0 everywhere")
+
+// CheckUniform evaluates the equation at n states that are uniform in its box, the same for a seed.
+// It refuses a coefficient that is not finite (a *CoefficientError) and no noise at all (ErrNoNoise).
+func (s Space) CheckUniform(n int, seed uint64) error {
+	d, states := s.Dim(), s.Uniform(n, seed)
+	drift, diffusion := s.Coefficients(states)
+	for _, part := range []struct {
+		name   string
+		values []float64
+		width  int
+	}{{"drift", drift, d}, {"diffusion", diffusion, s.Terms}} {
+		for at, v := range part.values {
+			if math.IsNaN(v) || math.Abs(v) > math.MaxFloat32 {
+				state := states[at/part.width*d:][:d]
+				return &CoefficientError{part.name, at % part.width, v, state}
+			}
+		}
+	}
+	if !slices.ContainsFunc(diffusion, func(v float64) bool { return v != 0 }) {
+		return ErrNoNoise
+	}
+	return nil
+}
+
+// CoefficientError is an ErrNotFinite of a Space.
+type CoefficientError struct {
+	Part      string // drift or diffusion
+	Component int
+	Value     float64
+	State     []float64
+}
+
+func (e *CoefficientError) Error() string {
+	return fmt.Sprintf("component %d of the %s is %v at x = %.4g: %v", e.Component, e.Part, e.Value, e.State, ErrNotFinite)
+}
+
+// Unwrap gives ErrNotFinite.
+func (e *CoefficientError) Unwrap() error { return ErrNotFinite }
+
+// Uniform are n states that are uniform in the box: [n, Dim].
+func (s Space) Uniform(n int, seed uint64) []float64 {
+	rng, states := random.New(seed, "sde/box"), make([]float64, n*s.Dim())
+	for i := range states {
+		box := s.Box[i%s.Dim()]
+		states[i] = box.Lo + (box.Hi-box.Lo)*rng.Float64()
+	}
+	return states
+}
+
+// MeanSpread is the mean of S·Sᵀ [Dim, Dim] over the diffusions of states [states, Terms].
+func (s Space) MeanSpread(diffusions []float64) []float64 {
+	mean, n := make([]float64, s.Dim()*s.Dim()), float64(len(diffusions)/s.Terms)
+	for ; len(diffusions) > 0; diffusions = diffusions[s.Terms:] {
+		for k, v := range Spread(diffusions[:s.Terms], s.Dim()) {
+			mean[k] += v / n
+		}
+	}
+	return mean
 }
 
 // Spread is S·Sᵀ [dim, dim] of the terms of a diffusion.

@@ -28,7 +28,7 @@ func (c Config) space(dst []float32, s sde.Space, stream stream) error {
 		return fmt.Errorf("%w: paths with %d coordinates and %d numbers of diffusion, the equation has %d and %d", ErrSystem, c.Dim, c.Terms, d, s.Terms)
 	}
 	p := paths{space: s, x: s.Blocks(), z: make([][lanes]float32, d), dt: c.DT, root: math.Sqrt(c.DT)}
-	p.evaluate, p.drift, p.diffusion = s.Bind(simulate.Fastest().String(), p.x)
+	p.evaluate, p.drift, p.diffusion = s.Bind("", p.x)
 	size := c.Steps * c.Features()
 	for first := 0; first < c.Sensors; first += lanes {
 		active := min(lanes, c.Sensors-first)

@@ -5,26 +5,16 @@ import (
 	"math"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 // inBox is an equation by formulas, in a box that differs by coordinate.
 func inBox(t *testing.T, dim int, drift, diffusion string) sde.Space {
 	t.Helper()
-	s, err := expression.CompileSystem(dim, []string{drift}, []string{diffusion}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	space := sde.Space{Terms: s.Terms, Bind: func(engine string, x []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {
-		evaluate, b, sigma, err := s.Bind(engine, nil, x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return evaluate, b, sigma
-	}}
+	space := expressiontest.Space(t, dim, drift, diffusion)
 	for k := range dim {
-		space.Box = append(space.Box, sde.Interval{Lo: float64(k), Hi: float64(k + 2)})
+		space.Box[k] = sde.Interval{Lo: float64(k), Hi: float64(k + 2)}
 	}
 	return space
 }

@@ -8,28 +8,10 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
-
-// space is an equation by formulas.
-func space(t testing.TB, dim int, drift, diffusion string) sde.Space {
-	t.Helper()
-	s, err := expression.CompileSystem(dim, []string{drift}, []string{diffusion}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sde.Space{
-		Box: slices.Repeat([]sde.Interval{{Lo: -4, Hi: 4}}, dim), Terms: s.Terms,
-		Bind: func(engine string, x []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {
-			evaluate, b, sigma, err := s.Bind(engine, nil, x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return evaluate, b, sigma
-		},
-	}
-}
 
 // stationary is the covariance of x ← (1 − a·dt)x + √dt·S·z, by iteration.
 func stationary(a, spread []float64, dim int, dt float64) []float64 {
@@ -75,7 +57,7 @@ func TestSpaceHasTheLaw(t *testing.T) {
 		"0.7":   {0.7},
 		"1 + i": {1, 2, 3},
 	} {
-		s := space(t, dim, drift, diffusion)
+		s := expressiontest.Space(t, dim, drift, diffusion)
 		want := stationary(a, sde.Spread(terms, dim), dim, dt)
 		compareCovariance(t, diffusion, s, want, dt, chains, perChain)
 	}
@@ -84,14 +66,9 @@ func TestSpaceHasTheLaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	system := space(t, dim, drift, "1")
-	system.Terms = dim * dim
-	system.Bind = func(engine string, x []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {
-		evaluate, b, sigma, err := s.Bind(engine, map[string][]float64{"M": full}, x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return evaluate, b, sigma
+	system, err := s.Space(slices.Repeat([]sde.Interval{{Lo: -4, Hi: 4}}, dim), map[string][]float64{"M": full})
+	if err != nil {
+		t.Fatal(err)
 	}
 	compareCovariance(t, "a full matrix", system, stationary(a, sde.Spread(full, dim), dim, dt), dt, chains, perChain)
 }
@@ -123,7 +100,7 @@ func compareCovariance(t *testing.T, name string, s sde.Space, want []float64, d
 // it was.
 func TestSpaceIsTheSameEverywhere(t *testing.T) {
 	const dim = 20 // more than a window of normals
-	s := space(t, dim, "(x[(i+1) % dim] - x[(i-2) % dim])*x[(i-1) % dim] - x[i] + 8", "1 + 0.1*cos(x[i])")
+	s := expressiontest.Space(t, dim, "(x[(i+1) % dim] - x[(i-2) % dim])*x[(i-1) % dim] - x[i] + 8", "1 + 0.1*cos(x[i])")
 	scheme := simulate.Scheme{DT: 0.005, BurnIn: 50, Thin: 3, Chains: 70, Start: "normal(8, 0.1)"}
 	var want []float32
 	for _, name := range simulate.Engines() {
@@ -173,7 +150,7 @@ func TestSpaceDiverges(t *testing.T) {
 		"x[i]^3":          "coordinate",
 		"log(x[i] - 100)": "component 0 of the drift is NaN",
 	} {
-		err := simulate.Fastest().EulerMaruyama(t.Context(), make([]float32, 2*10), space(t, 2, drift, "1"),
+		err := simulate.Fastest().EulerMaruyama(t.Context(), make([]float32, 2*10), expressiontest.Space(t, 2, drift, "1"),
 			simulate.Scheme{DT: 0.1, BurnIn: 1000, Thin: 1, Chains: 10}, 1, 5, "test")
 		var diverged *simulate.DivergedError
 		if !errors.Is(err, simulate.ErrDiverged) || !errors.As(err, &diverged) || diverged.Function != 5 || !strings.Contains(err.Error(), want) {
@@ -181,7 +158,7 @@ func TestSpaceDiverges(t *testing.T) {
 		}
 	}
 	bad := simulate.Scheme{DT: 0.1, Thin: 1, Chains: 1, Start: "normal(0, 1); normal(0, 1); normal(0, 1)"}
-	if err := simulate.Fastest().EulerMaruyama(t.Context(), make([]float32, 2), space(t, 2, "-x", "1"), bad, 1, 0, "test"); err == nil {
+	if err := simulate.Fastest().EulerMaruyama(t.Context(), make([]float32, 2), expressiontest.Space(t, 2, "-x", "1"), bad, 1, 0, "test"); err == nil {
 		t.Error("three laws of a start were taken in two dimensions")
 	}
 }
@@ -189,7 +166,7 @@ func TestSpaceDiverges(t *testing.T) {
 // BenchmarkSpace takes steps of 64 chains of Lorenz's ring of 40 coordinates.
 func BenchmarkSpace(b *testing.B) {
 	const dim, steps = 40, 100
-	s := space(b, dim, "(x[(i+1) % dim] - x[(i-2) % dim])*x[(i-1) % dim] - x[i] + 8", "1")
+	s := expressiontest.Space(b, dim, "(x[(i+1) % dim] - x[(i-2) % dim])*x[(i-1) % dim] - x[i] + 8", "1")
 	x := make([]float32, 64*dim)
 	b.ReportMetric(0, "ns/op")
 	for b.Loop() {

@@ -2,30 +2,15 @@ package certificate
 
 import (
 	"math"
-	"slices"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/equations/expression"
-	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
 func inSpace(t *testing.T, dim int, drift, diffusion string) Subject {
 	t.Helper()
-	s, err := expression.CompileSystem(dim, []string{drift}, []string{diffusion}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Subject{Unlearned: math.NaN(), Equation: Space{sde.Space{
-		Box: slices.Repeat([]sde.Interval{{Lo: -4, Hi: 4}}, dim), Terms: s.Terms,
-		Bind: func(engine string, x []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {
-			evaluate, b, sigma, err := s.Bind(engine, nil, x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return evaluate, b, sigma
-		},
-	}}}
+	return Subject{Unlearned: math.NaN(), Equation: Space{expressiontest.Space(t, dim, drift, diffusion)}}
 }
 
 // Normal laws of linear equations are good, also with rotations and with noise of velocities alone.

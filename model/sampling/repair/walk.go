@@ -206,13 +206,7 @@ func (w *walk) coefficients() (dim int, states, drift, noise, local []float64) {
 	case sde.Space:
 		var terms []float64
 		drift, terms = system.Coefficients(states)
-		noise = make([]float64, d*d)
-		for ; len(terms) > 0; terms = terms[system.Terms:] {
-			for k, v := range sde.Spread(terms[:system.Terms], d) {
-				noise[k] += v / count
-			}
-		}
-		return d, states, drift, noise, nil
+		return d, states, drift, system.MeanSpread(terms), nil
 	case sde.Particles:
 		for i := 0; i < n; i += stride {
 			at := i / stride * d

@@ -146,7 +146,7 @@ func (m *Reader) complete(ctx context.Context, t Target) (Target, error) {
 		t.later(&t)
 	}
 	if t.inSpace {
-		far, err := m.beyondTraining(m.family.(family.Spatial), t.Subject.Function.System.(sde.Space))
+		far, err := m.beyondTraining(t.Subject.Function.System.(sde.Space))
 		if err != nil {
 			return Target{}, err
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
@@ -31,33 +30,16 @@ func (r Request) inSpace(spatial family.Spatial) (Target, error) {
 	if compiled.Terms > spatial.Terms() {
 		return Target{}, &InputError{"diffusion", ErrDiffusion, fmt.Errorf("it has %d numbers, functions of the model's family have %d", compiled.Terms, spatial.Terms())}
 	}
-	system := sde.Space{Box: box, Terms: spatial.Terms(),
-		Bind: func(engine string, x []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {
-			evaluate, drift, diffusion, err := compiled.Bind(engine, values, x)
-			if err != nil {
-				panic(err) // the shapes are those of the values
-			}
-			return evaluate, drift, asTerms(diffusion, len(box), spatial.Terms())
-		}}
-	states := statesIn(box, checkedStates)
-	drift, diffusion := system.Coefficients(states)
-	noisy := false
-	for _, v := range diffusion {
-		noisy = noisy || v != 0
+	system, err := compiled.Space(box, values)
+	if err != nil {
+		return Target{}, &InputError{"drift", ErrSpaceFormula, err}
 	}
-	for _, part := range []struct {
-		input  string
-		values []float64
-	}{{"drift", drift}, {"diffusion", diffusion}} {
-		for i, v := range part.values {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				n := i * checkedStates / len(part.values)
-				return Target{}, &InputError{part.input, ErrSpaceFormula, fmt.Errorf("it is %v in the model's box, at x = %.4g: %w", v, states[n*len(box):(n+1)*len(box)], sde.ErrNotFinite)}
-			}
+	system = asTerms(system, spatial.Terms())
+	if err := system.CheckUniform(checkedStates, boxSeed); err != nil {
+		if bad := new(sde.CoefficientError); errors.As(err, &bad) {
+			return Target{}, &InputError{bad.Part, ErrSpaceFormula, fmt.Errorf("in the model's box %w", err)}
 		}
-	}
-	if !noisy {
-		return Target{}, &InputError{"diffusion", ErrDiffusion, fmt.Errorf("it is 0 everywhere in the model's box")}
+		return Target{}, &InputError{"diffusion", ErrDiffusion, err}
 	}
 	return Target{
 		Subject: flow.Subject{Function: family.Function{System: system}},
@@ -66,28 +48,34 @@ func (r Request) inSpace(spatial family.Spatial) (Target, error) {
 	}, nil
 }
 
-// asTerms writes σ·I or a diagonal as the diffusion of so many terms that networks of a family
-// read.
-func asTerms(diffusion []*[sde.Lanes]float64, dim, terms int) []*[sde.Lanes]float64 {
-	if len(diffusion) == terms {
-		return diffusion
+// asTerms is an equation whose diffusion has as many terms as the networks of a family read, which
+// σ·I and a diagonal can be written in.
+func asTerms(s sde.Space, terms int) sde.Space {
+	if s.Terms == terms {
+		return s
 	}
-	all, none := make([]*[sde.Lanes]float64, terms), new([sde.Lanes]float64)
-	for k := range all {
-		row, column := k, k
-		if terms > dim {
-			row, column = k/dim, k%dim
+	wide := s
+	wide.Terms = terms
+	wide.Bind = func(engine string, x []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {
+		evaluate, drift, diffusion := s.Bind(engine, x)
+		all, none := make([]*[sde.Lanes]float64, terms), new([sde.Lanes]float64)
+		for k := range all {
+			row, column := k, k
+			if terms > s.Dim() {
+				row, column = k/s.Dim(), k%s.Dim()
+			}
+			all[k] = none
+			if row == column {
+				all[k] = diffusion[min(row, len(diffusion)-1)]
+			}
 		}
-		all[k] = none
-		if row == column {
-			all[k] = diffusion[min(row, len(diffusion)-1)]
-		}
+		return evaluate, drift, all
 	}
-	return all
+	return wide
 }
 
 const (
-	checkedStates = 256 // in the box
+	checkedStates, boxSeed = 256, 1 // in the box, the same for every request
 	// comparedFunctions of the training set give the range of the coefficients at every state.
 	comparedFunctions = 256
 	// mostBeyond is the part of the coefficients that may be out of that range without a word. A
@@ -95,35 +83,29 @@ const (
 	mostBeyond = 0.05
 )
 
-// statesIn are uniform in a box, the same for every model with that box: [n, dim].
-func statesIn(box []sde.Interval, n int) []float64 {
-	rng, states := random.New(1, "request/box"), make([]float64, n*len(box))
-	for i := range states {
-		b := box[i%len(box)]
-		states[i] = b.Lo + (b.Hi-b.Lo)*rng.Float64()
-	}
-	return states
-}
-
 // ranges are the least and the largest coefficients of the training set at every state of the box.
 type ranges struct{ least, most []float64 }
 
 // trainedRanges are those of the first functions of the training set.
-func (m *Reader) trainedRanges(spatial family.Spatial) (ranges, error) {
+func (m *Reader) trainedRanges() (ranges, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ranges != nil {
 		return *m.ranges, nil
 	}
 	var r ranges
-	states := statesIn(spatial.Box(), checkedStates)
+	var states []float64
 	first, count := m.experiment.Data.Generated()
 	for i := range min(count, comparedFunctions) {
 		function, err := m.family.Function(m.experiment.Data.Seed, m.experiment.Data.TrainingFunction(first+i))
 		if err != nil {
 			return r, err
 		}
-		values := coefficients(function.System.(sde.Space), states)
+		system := function.System.(sde.Space)
+		if states == nil {
+			states = system.Uniform(checkedStates, boxSeed)
+		}
+		values := coefficients(system, states)
 		if r.least == nil {
 			r.least, r.most = values, append([]float64(nil), values...)
 			continue
@@ -147,12 +129,12 @@ func coefficients(s sde.Space, states []float64) []float64 {
 
 // beyondTraining warns of an equation whose coefficients are where those of the training set are
 // not.
-func (m *Reader) beyondTraining(spatial family.Spatial, system sde.Space) ([]string, error) {
-	r, err := m.trainedRanges(spatial)
+func (m *Reader) beyondTraining(system sde.Space) ([]string, error) {
+	r, err := m.trainedRanges()
 	if err != nil {
 		return nil, err
 	}
-	values := coefficients(system, statesIn(spatial.Box(), checkedStates))
+	values := coefficients(system, system.Uniform(checkedStates, boxSeed))
 	beyond := 0.
 	for k, v := range values {
 		slack := 0.01 * (r.most[k] - r.least[k])

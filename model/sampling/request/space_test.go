@@ -42,7 +42,7 @@ func TestSpace(t *testing.T) {
 		{"-x[i]*x[10]", "1", "drift", "component 10", request.ErrSpaceFormula},
 		{"-x0", "1", "drift", "1 components in 10 dimensions", request.ErrSpaceFormula},
 		{"-x", "x[", "diffusion", "cannot read", request.ErrSpaceFormula},
-		{"-log(x)", "1", "drift", "NaN in the model's box", sde.ErrNotFinite},
+		{"-log(x)", "1", "drift", "in the model's box component", sde.ErrNotFinite},
 		{"-x", "0", "diffusion", "0 everywhere", request.ErrDiffusion},
 		{"-x", "x[i]*x[j]", "diffusion", "unknown name j", request.ErrSpaceFormula},
 	} {
