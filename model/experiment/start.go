@@ -182,7 +182,10 @@ func (e Experiment) sameNetwork(parent Experiment) error {
 	for _, c := range []struct {
 		what      string
 		own, have any
-	}{{"model", a, b}, {"probes", e.scaledProbes(), parent.scaledProbes()}} {
+	}{
+		{"model", a, b}, {"probes", e.scaledProbes(), parent.scaledProbes()},
+		{"whitened states", e.Training.States == flow.Whitened, parent.Training.States == flow.Whitened},
+	} {
 		own, err := json.Marshal(c.own)
 		if err != nil {
 			return err

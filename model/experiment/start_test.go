@@ -251,3 +251,12 @@ func TestMalformedStart(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A network of whitened states cannot begin from one of others, whose tensors may have its shapes.
+func TestStartOfOtherStates(t *testing.T) {
+	family := `data.family='{"name":"many","dim":20,"box":[-3,3],"drift":"-x^3","diffusion":"1 + 0*x"}'`
+	_, encoded := trained(t, load(t, "anyd", family, "training.states=standardised"))
+	if _, _, err := load(t, "anyd", family).StartFrom(encoded); !errors.Is(err, experiment.ErrStart) || !strings.Contains(fmt.Sprint(err), "whitened states: false, not true") {
+		t.Error(err)
+	}
+}
