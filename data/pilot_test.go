@@ -170,6 +170,7 @@ func TestPilotRunInSpace(t *testing.T) {
 		"explodes":       {"x[i]^3", "1", "[-3, 3]", 1000, simulate.ErrDiverged, ""},
 		"stiff":          {"-170*x", "1", "[-3, 3]", 1000, ErrTimeStep, ""},
 		"rather stiff":   {"-20*x", "1", "[-3, 3]", 1000, nil, "too large"},
+		"turning":        {"i % 2 == 0 ? x[i+1] - x[i]*(x[i]^2 + x[i+1]^2 - 1) : -x[i-1] - x[i]*(x[i]^2 + x[i-1]^2 - 1)", "0.05", "[-2, 2]", 1000, nil, ""},
 		"rounded":        {"-(x - 900000)", "0.01", "[899990, 900010]", 1000, ErrRounded, ""},
 		"short burn-in":  {"-x", "1", "[-3, 3]", 20, nil, "remember their start"},
 		"small box":      {"-x", "1", "[-0.3, 0.3]", 1000, nil, "outside its box"},
