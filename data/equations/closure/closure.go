@@ -28,8 +28,9 @@ const (
 	rest = 1e-3 // change in that time at which it has come to rest, in deviations
 	// floor keeps the covariance positive, relative to that of the start.
 	floor = 1e-6
-	// far ends the search: deviations of the box from its middle.
-	far = 30
+	// The box says where the law is expected: the search ends where the mean would leave it, or a
+	// deviation pass a third of its width.
+	widest = 2 // of a deviation, in those of the start
 	// boxDeviations is how many deviations of the start a box is wide.
 	boxDeviations = 6
 )
@@ -170,7 +171,8 @@ func (c *search) step() (done bool) {
 			}
 			cov.SetSym(r, q, v)
 		}
-		if away := math.Abs(mean[r] - c.centre[r]); !(away < far*c.first[r]) || !(cov.At(r, r) < far*far*c.first[r]*c.first[r]) {
+		half, most := boxDeviations/2*c.first[r], widest*c.first[r]
+		if !(math.Abs(mean[r]-c.centre[r]) < half) || !(cov.At(r, r) < most*most) {
 			return true
 		}
 	}
