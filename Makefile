@@ -30,8 +30,9 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 	./model/registry ./model/sampling/certificate ./model/sampling/repair ./model/sampling/weights ./model/evaluation/calibration ./model/serve
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-# Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|OwnNATS|OwnNATSSeveral|Pods|SecuredLater|SecuredOneByOne|SharedHosts|StoreNATS|StoreS3|RollingUpgrade|UpgradeOfNumerics
+# Tests of whole clusters that take half a minute or more each, and skip without -e2e. Those of
+# stores and of upgrades have targets of their own.
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne|SharedHosts|RollingUpgrade
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
@@ -63,7 +64,7 @@ quick: ## run the tests of the inner loop (under a minute, once compiled)
 	$(GO) test -short $$($(GO) list ./... | grep -vE '$(SLOW)')
 
 e2e: setup ## run whole clusters: killed, cut off, of any size, with a thousand workers (eight minutes)
-	$(GO) test -count=1 -v -run '^Test($(E2E))$$' ./cmd/ergoflow -args -e2e
+	$(GO) test -count=1 -v -timeout 40m -run '^Test($(E2E))$$' ./cmd/ergoflow -args -e2e
 
 simulate: ## simulate the cluster's protocol, and the queue of runs, under faults; SEEDS=10000, or SEED=17 for one with its trace
 	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
@@ -91,12 +92,16 @@ FAILOVERS := 10
 failover: ## kill, stop and cut off the coordinator that leads, of three, under training (root, minutes); FAILOVERS=100
 	$(GO) test -count=1 -v -timeout $$(($(FAILOVERS) / 2 + 15))m -run '^Test(Failover|DeposedLeaders)$$' ./cmd/ergoflow -args -failovers $(FAILOVERS)
 
-many-e2e: failover stores ## run clusters with several coordinators, and clusters without a shared disk (root, minutes); FAILOVERS=100
+many-e2e: failover stores upgrades ## run clusters with several coordinators, clusters without a shared disk, and upgrades (root, minutes); FAILOVERS=100
 
 .PHONY: stores
-stores: bin/versitygw ## test the stores of shards and checkpoints, with a real server of S3 and with hosts that share nothing (minutes)
+stores: setup bin/versitygw ## test the stores of shards and checkpoints, with a real server of S3 and with hosts that share nothing (minutes)
 	$(GO) test -count=1 ./data/store/... ./coordinator/archive -args -s3.server $(CURDIR)/bin/versitygw
-	$(GO) test -count=1 -v -run '^Test(StoreNATS|StoreS3|OwnNATS|OwnNATSSeveral)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw
+	$(GO) test -count=1 -v -timeout 20m -run '^Test(StoreNATS|StoreS3|OwnNATS|OwnNATSSeveral)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw
+
+.PHONY: upgrades
+upgrades: setup ## upgrade coordinators and workers under training, to a program of another protocol or other bits (root, minutes)
+	$(GO) test -count=1 -v -timeout 20m -run '^Test(RollingUpgrade|UpgradeOfNumerics)$$' ./cmd/ergoflow -args -e2e
 
 kills: ## kill each process of local runs in each phase; COUNT=200
 	$(GO) test -count=1 -v -timeout $$(($(COUNT) + 10))m -run '^TestKills$$' ./cmd/ergoflow -args -kills $(COUNT)

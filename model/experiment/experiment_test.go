@@ -202,7 +202,11 @@ func TestPresetsAreStable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for seed := range uint64(4) {
+			seeds := uint64(1)
+			if preset == "scaled" {
+				seeds = 4 // other presets have the same families
+			}
+			for seed := range seeds {
 				e.Data.Seed = seed
 				warnings, err := e.PilotRun(t.Context())
 				if name == "vn1d_time" && preset == "smoke" {
