@@ -32,6 +32,7 @@ func TestSizes(t *testing.T) {
 		{"cn2d", "scaled", 4096, 1126338, 1024, 65536},
 		{"cn2d_transfer", "scaled", 1024, 1126338, 512, 8192},
 		{"particles64d", "scaled", 1024, 1784514, 256, 2048},
+		{"particles64d", "best", 4096, 290643, 256, 2048},
 	} {
 		e, err := Load(tt.name, tt.preset, "", nil)
 		if err != nil {
@@ -82,6 +83,34 @@ func TestBestIsComparedWithScaled(t *testing.T) {
 		if !reflect.DeepEqual(best, scaled) {
 			t.Errorf("%s: best is %+v, scaled %+v", name, best, scaled)
 		}
+	}
+}
+
+// With particles best has the data, the references and the evaluation of scaled, and takes fewer
+// operations in training. The test names all differences.
+func TestBestOfParticles(t *testing.T) {
+	load := func(preset string) Experiment {
+		e, err := Load("particles64d", preset, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	operations := func(e Experiment) float64 {
+		return float64(e.Steps()) * e.Velocity().FLOPs(e.Training.BatchFunctions, e.Training.BatchSamples)
+	}
+	best, scaled := load("best"), load("scaled")
+	if got, most := operations(best), operations(scaled); got > most {
+		t.Errorf("training takes %.3g operations, scaled %.3g", got, most)
+	}
+	if best.Data.Hash() != scaled.Data.Hash() {
+		t.Error("the data are others")
+	}
+	best.Preset, best.Model = scaled.Preset, scaled.Model
+	best.Training.Coupling, best.Training.Epochs = scaled.Training.Coupling, scaled.Training.Epochs
+	best.Training.BatchFunctions, best.Training.BatchSamples = scaled.Training.BatchFunctions, scaled.Training.BatchSamples
+	if !reflect.DeepEqual(best, scaled) {
+		t.Errorf("best is %+v, scaled %+v", best, scaled)
 	}
 }
 

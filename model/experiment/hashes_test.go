@@ -32,6 +32,7 @@ func TestPresetsKeepTheirHashes(t *testing.T) {
 		{"cn2d_transfer/full", "790682e58d330b57875cb488721e9caa", "4210c2fad4ca67034b7118db68cc9978", "a009ab6175167ae3"},
 		{"cn2d_transfer/scaled", "63b5f6a410007707cb98d5eebf4724ba", "b7523f68692a2b4645214ffc1f6d3927", "ac63f1fbcb51daf4"},
 		{"cn2d_transfer/smoke", "a403bf7c92ba8d0c61491af4bdc68290", "7b90c8b4400ffe311b755f256e010637", "ca61f5bcc8ec22c5"},
+		{"particles64d/best", "4d14b3ecbade7aad47b8741b35dce963", "a279fbf0ea6951ff51d3137710a89d00", "de35115f5b7c7d0a"},
 		{"particles64d/full", "bc6d98a181ad7066b9d3142425a966e6", "227f75481ec0ffbbf03a66d128881f16", "b16ac50e0b56755b"},
 		{"particles64d/scaled", "19e008535982f47d25f4c290f67bdfac", "a279fbf0ea6951ff51d3137710a89d00", "de225035358ced1f"},
 		{"particles64d/smoke", "c3f6bf622bf5a61d5260695db0f0afb4", "97d654abca9a7f92bbee3951544bac92", "ed6462336e3c633e"},

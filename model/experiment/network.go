@@ -83,6 +83,9 @@ func (e Experiment) modelFits(f family.Family) error {
 	if t.Coupling == flow.OptimalTransport && f.Dim() > 1 && t.BatchSamples > assignment.MaxPoints {
 		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("at most %d with the coupling %q", assignment.MaxPoints, t.Coupling)}
 	}
+	if _, particles := f.(family.Gibbs); t.Coupling == flow.Particles && !particles {
+		return &FieldError{"training.coupling", fmt.Sprintf("%q", t.Coupling), fmt.Sprintf("another one for %s: it has no particles", f.Name())}
+	}
 	if t.Coupling == flow.Quantile && f.Dim() > 1 {
 		return &FieldError{"training.coupling", fmt.Sprintf("%q", t.Coupling), fmt.Sprintf("another one for %s: quantiles need one dimension", f.Name())}
 	}

@@ -191,6 +191,12 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 	if want := probes.Features(); s.Features != want {
 		return &FieldError{path + ".features", s.Features, fmt.Sprintf("%d, the features of probes of kind %s", want, probes.Kind)}
 	}
+	if s.Representation == sensor.Force && probes.Kind != probe.Pairs {
+		return &FieldError{path + ".representation", fmt.Sprintf("%q", s.Representation), fmt.Sprintf("another one: it is for probes of kind %s, not %s", probe.Pairs, probes.Kind)}
+	}
+	if _, particles := f.(family.Gibbs); s.Decoder == sensor.Pairs && !particles {
+		return &FieldError{path + ".decoder", fmt.Sprintf("%q", s.Decoder), fmt.Sprintf("another one for %s: it has no particles", f.Name())}
+	}
 	// One row of the first function is enough: the kind fits all or none.
 	function, err := f.Function(e.Data.Seed, 0)
 	if err != nil {

@@ -26,10 +26,10 @@ func (c Config) modulations() int {
 	case FiLM:
 		return 4
 	case Dot:
-		if c.Decoder == Equivariant {
-			return 1 + c.FeedForward // attention and feed-forward
+		if c.Decoder == Flat {
+			return 1
 		}
-		return 1
+		return 1 + c.FeedForward // attention or messages, and feed-forward
 	}
 	return 0
 }

@@ -17,14 +17,18 @@
 //	trajectory  convolution, LayerNorm, GELU for every channel; mean over the steps
 //	point       dense, GELU, dense of the first step
 //	endpoint    the same of first step, last step and their difference
+//	force       the force of a pair at K distances, without parameters: see force.go
 //
 //	perceiver   latent tokens read E = e P_e by cross-attention, see perceiver.go
 //	mean        dense, GELU, dense of the mean of e
 //	deepsets    the same of the sum of (dense, GELU, dense of e)
+//	ratio       the same of the sum of the first half of e over the sum of its second
 //
 //	flat        residual blocks on a state of Dimension numbers, see decoder.go
 //	particles   tokens of ParticleDim numbers each, with self-attention among them;
 //	            a permutation of the particles permutes the velocities
+//	pairs       tokens in the plane that see one another by their distances, see pairs.go;
+//	            a rotation or reflection of the state also turns the velocities
 //
 //	adaln, film, concat, dot: how c acts on a block, see conditioning.go
 package sensor
@@ -52,10 +56,12 @@ const (
 	Trajectory Representation = "trajectory"
 	Point      Representation = "point"
 	Endpoint   Representation = "endpoint"
+	Force      Representation = "force"
 
 	Perceiver Aggregator = "perceiver"
 	MeanPool  Aggregator = "mean"
 	DeepSets  Aggregator = "deepsets"
+	Ratio     Aggregator = "ratio"
 
 	AdaLN  Conditioning = "adaln"
 	FiLM   Conditioning = "film"
@@ -64,14 +70,16 @@ const (
 
 	Flat        Decoder = "flat"
 	Equivariant Decoder = "particles"
+	Pairs       Decoder = "pairs"
 )
 
-// The choices for each part, in the paper's order.
+// The choices for each part, in the paper's order; the last ones are ours, except of the
+// conditionings.
 var (
-	Representations = []Representation{Trajectory, Point, Endpoint}
-	Aggregators     = []Aggregator{Perceiver, MeanPool, DeepSets}
+	Representations = []Representation{Trajectory, Point, Endpoint, Force}
+	Aggregators     = []Aggregator{Perceiver, MeanPool, DeepSets, Ratio}
 	Conditionings   = []Conditioning{AdaLN, FiLM, Concat, Dot}
-	Decoders        = []Decoder{Flat, Equivariant}
+	Decoders        = []Decoder{Flat, Equivariant, Pairs}
 )
 
 // Config is the architecture. Sizes of parts that are not chosen have no effect, but
@@ -99,6 +107,7 @@ type Config struct {
 	ParticleDim   int     `json:"particle_dim" yaml:"particle_dim"`     // of them for one particle
 	DecoderWidth  int     `json:"decoder_width" yaml:"decoder_width"`   // D
 	DecoderBlocks int     `json:"decoder_blocks" yaml:"decoder_blocks"` //
+	Radial        int     `json:"radial,omitempty" yaml:"radial"`       // K, functions of a distance, of force and pairs
 	TimeEmbedding int     `json:"time_embedding" yaml:"time_embedding"` // even
 	FMin          float64 `json:"f_min" yaml:"f_min"`                   // lowest embedding frequency, cycles per unit
 	FMax          float64 `json:"f_max" yaml:"f_max"`                   // highest
@@ -128,11 +137,21 @@ func Particles() Config {
 	return c
 }
 
+// ParticlePairs returns our network of the same sensors and states: it reads the force as a
+// function of the distance, and moves particles along the lines between them; 290,643 parameters.
+func ParticlePairs() Config {
+	c := Particles()
+	c.Representation, c.Aggregator, c.Decoder, c.Radial = Force, Ratio, Pairs, 24
+	c.DecoderWidth, c.DecoderBlocks = 64, 3
+	return c
+}
+
 // Bounds that keep a mistyped configuration from exhausting the memory.
 const (
 	maxSensors = 1 << 16
 	maxWidth   = 1 << 14
 	maxLayers  = 64
+	maxRadial  = 256
 )
 
 // Validate reports the first field out of range.
@@ -185,8 +204,27 @@ func (c Config) Validate() error {
 	if c.Decoder == Equivariant && c.DecoderWidth%c.Heads != 0 {
 		return fmt.Errorf("model: decoder_width %d is not a multiple of the %d heads", c.DecoderWidth, c.Heads)
 	}
-	if c.Decoder == Equivariant && c.Dimension%c.ParticleDim != 0 {
+	if c.Decoder != Flat && c.Dimension%c.ParticleDim != 0 {
 		return fmt.Errorf("model: dimension %d is not a multiple of particle_dim %d", c.Dimension, c.ParticleDim)
+	}
+	return c.validateRadial()
+}
+
+// validateRadial reports what does not fit the functions of a distance.
+func (c Config) validateRadial() error {
+	most := maxRadial
+	if c.Decoder == Pairs {
+		most = min(most, c.DecoderWidth/2)
+	}
+	switch {
+	case (c.Decoder == Pairs || c.Representation == Force) && (c.Radial < 2 || c.Radial > most):
+		return fmt.Errorf("model: radial is %d, not in 2…%d (of pairs, at most half of decoder_width)", c.Radial, most)
+	case c.Decoder == Pairs && c.ParticleDim != 2:
+		return fmt.Errorf("model: particle_dim is %d, not 2 as for pairs", c.ParticleDim)
+	case c.Representation == Force && c.Features != 4:
+		return fmt.Errorf("model: features is %d, not the 4 of pairs, which %s reads", c.Features, Force)
+	case c.Aggregator == Ratio && c.Representation != Force:
+		return fmt.Errorf("model: %s is for the representation %s, not %s", Ratio, Force, c.Representation)
 	}
 	return nil
 }
@@ -216,14 +254,19 @@ func among[S ~string](field string, value S, choices []S) error {
 }
 
 // embedding is the width of a sensor's vector e.
-func (c Config) embedding() int { return c.Channels[len(c.Channels)-1] }
+func (c Config) embedding() int {
+	if c.Representation == Force {
+		return 2 * c.Radial
+	}
+	return c.Channels[len(c.Channels)-1]
+}
 
 // token is how many numbers of a state make a token of the decoder.
 func (c Config) token() int {
-	if c.Decoder == Equivariant {
-		return c.ParticleDim
+	if c.Decoder == Flat {
+		return c.Dimension
 	}
-	return c.Dimension
+	return c.ParticleDim
 }
 
 // tokens is the number of tokens of a state.

@@ -20,6 +20,8 @@ func TestParameterCounts(t *testing.T) {
 		residual  = 2 * 129 * 128
 		output    = 2*128 + 129*2
 		adaln     = 129 * 5 * 128
+		// A block of pairs: modulation, messages, perceptron, push.
+		pairs = 129*5*64 + 65*24 + 49*64 + 24*64 + 65*256 + 257*64 + 65*25
 	)
 	for name, test := range map[string]struct {
 		change func(*sensor.Config)
@@ -28,6 +30,8 @@ func TestParameterCounts(t *testing.T) {
 		"plane":     {func(*sensor.Config) {}, 1_126_338},
 		"particles": {func(c *sensor.Config) { *c = sensor.Particles() }, 1_784_514},
 		"by hand":   {func(*sensor.Config) {}, cnn + perceiver + context + 4*(residual+adaln) + output},
+		"pairs": {func(c *sensor.Config) { *c = sensor.ParticlePairs() },
+			25*128 + 129*128 + 161*128 + 57*64 + 3*pairs},
 		"point": {func(c *sensor.Config) { c.Representation = sensor.Point },
 			9*128 + 129*128 + perceiver + context + 4*(residual+adaln) + output},
 		"endpoint": {func(c *sensor.Config) { c.Representation = sensor.Endpoint },
@@ -108,6 +112,9 @@ func TestValidate(t *testing.T) {
 		"heads":              func(c *sensor.Config) { c.Heads = 3 },
 		"particles":          func(c *sensor.Config) { c.Dimension = 63 },
 		"decoder heads":      func(c *sensor.Config) { c.DecoderWidth = 130 },
+		"no functions":       func(c *sensor.Config) { c.Decoder, c.Radial = sensor.Pairs, 1 },
+		"wide functions":     func(c *sensor.Config) { c.Decoder, c.Radial = sensor.Pairs, c.DecoderWidth/2+1 },
+		"pairs in space":     func(c *sensor.Config) { c.Decoder, c.Radial, c.ParticleDim = sensor.Pairs, 8, 4 },
 		"no blocks":          func(c *sensor.Config) { c.DecoderBlocks = 0 },
 		"odd embedding":      func(c *sensor.Config) { c.TimeEmbedding = 31 },
 		"zero frequency":     func(c *sensor.Config) { c.FMin = 0 },

@@ -11,22 +11,29 @@ import (
 //	h = W_in[x; τ] + b_in, then blocks, then v = W_v LN(h) + b_v,
 //
 // for the whole state, or for each particle with the same weights. W_v and b_v are
-// initially zero, and so is v.
+// initially zero, and so is v. Of pairs see pairs.go.
 func (n Network) Velocity(z, x, t *graph.Node) *graph.Node {
 	c := n.config
 	functions, samples := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
-	if c.Decoder == Equivariant {
+	if c.Decoder != Flat {
 		x = graph.Reshape(x, functions, samples, c.tokens(), c.token())
+	}
+	seen := x // what a token knows of itself
+	if c.Decoder == Pairs {
+		seen = n.radial(graph.ReduceSum(graph.Mul(x, x), -1))
 	}
 	tau := layers.Embed(graph.ExpandAxes(t, -1), layers.Frequencies(c.TimeEmbedding/2, c.FMin, c.FMax))
 	context := n.context(z, tau, x.Rank())
 	input := n.weight("decoder.input")
-	fromTime := plus(n.times(tau, rows(input, c.token(), c.token()+c.TimeEmbedding)), n.bias("decoder.input"))
-	h := graph.Add(n.times(x, rows(input, 0, c.token())), context.spread(fromTime))
+	in := seen.Shape().Dimensions[seen.Rank()-1]
+	fromTime := plus(n.times(tau, rows(input, in, in+c.TimeEmbedding)), n.bias("decoder.input"))
+	h := graph.Add(n.times(seen, rows(input, 0, in)), context.spread(fromTime))
+	if c.Decoder == Pairs {
+		return graph.Reshape(n.push(h, x, t, context), functions, samples, c.Dimension)
+	}
 	for i := range c.DecoderBlocks {
-		b := n.block(i, context)
-		if c.Decoder == Equivariant {
-			h = b.attention(h)
+		if b := n.block(i, context); c.Decoder == Equivariant {
+			h = b.forward(b.attention(h))
 		} else {
 			h = b.residual(h)
 		}
@@ -45,12 +52,18 @@ func (b block) residual(h *graph.Node) *graph.Node {
 	return graph.Add(h, b.last(b.name+".output", u, 0))
 }
 
-// attention is the block of particles, of h [n, S, particles, D]:
+// attention is the first branch of a block of particles, of h [n, S, particles, D]:
 //
-//	h′ = h + α⊙SA(N₀(h)), h⁺ = h′ + α⊙W₂ Mish(W₁ N₁(h′))
+//	h′ = h + α⊙SA(N₀(h))
 func (b block) attention(h *graph.Node) *graph.Node {
 	u := b.selfAttention(b.name+".attention", b.normalise(0, h), b.first)
-	h = graph.Add(h, b.last(b.name+".attention.output", u, 0))
-	u = layers.Mish(plus(b.first(b.name+".hidden", b.normalise(1, h)), b.bias(b.name+".hidden")))
+	return graph.Add(h, b.last(b.name+".attention.output", u, 0))
+}
+
+// forward is the second branch, for each token:
+//
+//	h⁺ = h′ + α⊙W₂ Mish(W₁ N₁(h′))
+func (b block) forward(h *graph.Node) *graph.Node {
+	u := layers.Mish(plus(b.first(b.name+".hidden", b.normalise(1, h)), b.bias(b.name+".hidden")))
 	return graph.Add(h, b.last(b.name+".output", u, b.config.DecoderWidth))
 }

@@ -26,6 +26,8 @@ func (n Network) embed(probes *graph.Node) *graph.Node {
 	case Endpoint:
 		first, last := step(0), step(steps-1)
 		return n.perceptron("sensor", graph.Concatenate([]*graph.Node{first, last, graph.Sub(last, first)}, -1))
+	case Force:
+		return n.force(probes)
 	}
 	return n.trajectory(probes)
 }
@@ -80,6 +82,8 @@ func (n Network) aggregate(e *graph.Node) *graph.Node {
 		return n.perceptron("pool", graph.ReduceMean(e, 1))
 	case DeepSets:
 		return n.perceptron("pool", graph.ReduceSum(n.perceptron("element", e), 1))
+	case Ratio:
+		return n.perceptron("pool", ratio(graph.ReduceMean(e, 1)))
 	}
 	return n.perceive(e)
 }

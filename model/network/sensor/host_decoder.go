@@ -10,10 +10,11 @@ import (
 type hostBlock struct {
 	modulation  *kernels.Dense // c → γ, β, α or g
 	gain, shift [2][]float32   // of norms that c does not modulate
-	joint       *kernels.Dense // → queries, keys and values of the tokens, without c
-	attended    *kernels.Dense // the attention's output map
+	joint       *kernels.Dense // → queries, keys and values of the tokens, or their messages, without c
+	attended    *kernels.Dense // the output map of attention or messages
 	hidden      *kernels.Dense // without c
 	output      *kernels.Dense
+	own, push   *kernels.Dense    // of pairs: ρ(|y|) → tokens, tokens → [c; q]
 	fromC       [2]*kernels.Dense // of concat: c → what it adds to joint and hidden, with their bias
 }
 
@@ -33,7 +34,8 @@ const hostRows = 192
 // hostScratch has the hidden states of a block of samples.
 type hostScratch struct {
 	h, u, v   []float32
-	attention *kernels.Attention // nil in flat decoders
+	attention *kernels.Attention // of particles
+	pairs     *hostPairs         // of pairs
 }
 
 // Block is how many states At computes together.
@@ -43,9 +45,13 @@ func (h *Host) newScratch() *hostScratch {
 	c := h.config
 	rows, wide := h.Block()*c.tokens(), c.DecoderWidth
 	s := new(hostScratch)
-	if c.Decoder == Equivariant {
+	switch c.Decoder {
+	case Equivariant:
 		s.attention = kernels.NewAttention(c.tokens(), c.Heads, c.DecoderWidth/c.Heads)
 		wide *= max(3, c.FeedForward)
+	case Pairs:
+		s.pairs = newHostPairs(h.Block(), c.tokens(), c.Radial, c.DecoderWidth)
+		wide *= max(2, c.FeedForward) // 1 + K is at most D
 	}
 	s.h, s.u, s.v = make([]float32, rows*c.DecoderWidth), make([]float32, rows*c.DecoderWidth), make([]float32, rows*wide)
 	return s
@@ -56,13 +62,18 @@ func (h *Host) makeDecoder() {
 	width := c.DecoderWidth
 	h.keep("decoder.context")
 	input := h.weight("decoder.input")
-	h.dense["decoder.input"] = kernels.NewDense(input[:c.token()*width], nil, c.token(), width)
-	h.dense["decoder.time"] = kernels.NewDense(input[c.token()*width:], h.bias("decoder.input"), c.TimeEmbedding, width)
-	output := h.weight("decoder.output") // [D, token]
-	h.output = make([]float32, len(output))
-	for i, w := range output {
-		h.output[i%c.token()*width+i/c.token()] = w
+	in := c.token()
+	if c.Decoder == Pairs {
+		in = c.Radial
+	} else {
+		output := h.weight("decoder.output") // [D, token]
+		h.output = make([]float32, len(output))
+		for i, w := range output {
+			h.output[i%c.token()*width+i/c.token()] = w
+		}
 	}
+	h.dense["decoder.input"] = kernels.NewDense(input[:in*width], nil, in, width)
+	h.dense["decoder.time"] = kernels.NewDense(input[in*width:], h.bias("decoder.input"), c.TimeEmbedding, width)
 	for i := range c.DecoderBlocks {
 		h.blocks = append(h.blocks, h.makeBlock(fmt.Sprintf("decoder.block%d", i)))
 	}
@@ -94,12 +105,21 @@ func (h *Host) makeBlock(name string) hostBlock {
 		b.fromC[place] = kernels.NewDense(fromC, bias, appended, len(bias))
 		return kernels.NewDense(own, nil, width, len(bias))
 	}
-	if c.Decoder == Equivariant {
+	switch c.Decoder {
+	case Equivariant:
 		h.keep(name + ".attention.output")
 		b.attended = h.dense[name+".attention.output"]
 		own, bias := h.joint(name+".attention", 0, width)
 		fromC, _ := h.joint(name+".attention", width, width+appended)
 		b.joint = split(own, fromC, bias, 0)
+	case Pairs:
+		h.keep(name + ".messages.output")
+		b.attended = h.dense[name+".messages.output"]
+		weight, bias := h.weight(name+".messages.value"), h.bias(name+".messages.value")
+		b.joint = split(weight[:width*c.Radial], weight[width*c.Radial:], bias, 0)
+		b.own = kernels.NewDense(h.weight(name+".messages.own"), nil, c.Radial, width)
+		h.keep(name + ".push")
+		b.push = h.dense[name+".push"]
 	}
 	weight, bias := h.weight(name+".hidden"), h.bias(name+".hidden")
 	b.hidden = split(weight[:width*len(bias)], weight[width*len(bias):], bias, 1)
@@ -166,7 +186,11 @@ func (h *Host) At(code []float32, t float64) func(dst, x []float32) {
 		size := h.Block() * c.Dimension
 		for len(x) > 0 {
 			n := min(size, len(x))
-			h.decode(dst[:n], x[:n], s, input, moments)
+			if c.Decoder == Pairs {
+				h.decodePairs(dst[:n], x[:n], 1-float32(t), s, input, moments)
+			} else {
+				h.decode(dst[:n], x[:n], s, input, moments)
+			}
 			dst, x = dst[n:], x[n:]
 		}
 	}
@@ -182,6 +206,7 @@ func (h *Host) decode(dst, x []float32, s *hostScratch, input *kernels.Dense, mo
 	for _, m := range moments {
 		if c.Decoder == Equivariant {
 			m.attend(state, u, s, c.tokens(), width)
+			m.forward(state, u, s, width)
 		} else {
 			m.residual(state, u, s.v[:rows*width])
 		}
@@ -207,7 +232,7 @@ func (m hostMoment) residual(h, u, v []float32) {
 	kernels.AddScaled(h, u, m.gate)
 }
 
-// attend is the block of particles, of h [samples·tokens, D]; u is scratch of its size.
+// attend is the first branch of a block of particles, of h [samples·tokens, D]; u is scratch of its size.
 func (m hostMoment) attend(h, u []float32, s *hostScratch, tokens, width int) {
 	kernels.Normalise(u, h, m.gain[0], m.shift[0], kernels.Linear)
 	joint := s.v[:3*len(h)]
@@ -222,7 +247,10 @@ func (m hostMoment) attend(h, u []float32, s *hostScratch, tokens, width int) {
 	added := s.v[:len(h)]
 	m.attended.Apply(added, u, kernels.Linear)
 	kernels.AddScaled(h, added, m.gate)
+}
 
+// forward is the perceptron of each token, the second branch of a block.
+func (m hostMoment) forward(h, u []float32, s *hostScratch, width int) {
 	kernels.Normalise(u, h, m.gain[1], m.shift[1], kernels.Linear)
 	hidden := s.v[:len(h)/width*m.hidden.Outputs()]
 	m.hidden.Apply(hidden, u, kernels.Mish)

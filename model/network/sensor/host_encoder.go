@@ -22,21 +22,22 @@ const hostSensors = 32
 
 func (h *Host) makeEncoder() {
 	c := h.config
-	if c.Representation == Trajectory {
+	switch c.Representation {
+	case Trajectory:
 		in := c.Features
 		for i, out := range c.Channels {
 			name := fmt.Sprintf("sensor.conv%d", i)
 			h.dense[name] = kernels.NewDense(h.weight(name), h.bias(name), c.Kernel*in, out)
 			in = out
 		}
-	} else {
+	case Point, Endpoint:
 		h.keepPerceptron("sensor")
 	}
 	switch c.Aggregator {
 	case DeepSets:
 		h.keepPerceptron("element")
 		fallthrough
-	case MeanPool:
+	case MeanPool, Ratio:
 		h.keepPerceptron("pool")
 	case Perceiver:
 		for i := range c.EncoderBlocks {
@@ -109,9 +110,9 @@ func (h *Host) Encode(ctx context.Context, inputs [][]float32, n int) ([]float32
 func (h *Host) embed(dst, probes []float32) {
 	c := h.config
 	probe := c.Steps * c.Features
-	if c.Representation == Trajectory {
+	if one := map[Representation]func(dst, probe []float32){Trajectory: h.trajectory, Force: h.force}[c.Representation]; one != nil {
 		for i := range len(probes) / probe {
-			h.trajectory(dst[i*c.embedding():(i+1)*c.embedding()], probes[i*probe:(i+1)*probe])
+			one(dst[i*c.embedding():(i+1)*c.embedding()], probes[i*probe:(i+1)*probe])
 		}
 		return
 	}
@@ -171,6 +172,13 @@ func (h *Host) aggregate(e []float32) []float32 {
 	case DeepSets:
 		addRows(pooled, h.perceptron("element", e))
 		return h.perceptron("pool", pooled)
+	case Ratio:
+		addRows(pooled, e)
+		k := len(pooled) / 2
+		for i := range k {
+			pooled[i] /= pooled[k+i] + leastWeight*float32(c.Sensors)
+		}
+		return h.perceptron("pool", pooled[:k])
 	}
 	return h.perceive(e)
 }

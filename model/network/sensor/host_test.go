@@ -22,14 +22,14 @@ func TestHostNetwork(t *testing.T) {
 	variants(t, func(t *testing.T, c sensor.Config) { compareHost(t, b, c, 3, 200) })
 }
 
-// So it does with the paper's sizes, for which the vector kernels are made.
-func TestHostPaper(t *testing.T) {
+// So it does with the sizes of experiments, for which the vector kernels are made.
+func TestHostSizes(t *testing.T) {
 	b, err := backend.Open(backend.Go)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for name, c := range map[string]sensor.Config{"plane": sensor.Plane(), "particles": sensor.Particles()} {
+	for name, c := range map[string]sensor.Config{"plane": sensor.Plane(), "particles": sensor.Particles(), "pairs": sensor.ParticlePairs()} {
 		t.Run(name, func(t *testing.T) {
 			c.Sensors, c.Steps = 37, 5
 			compareHost(t, b, c, 1, 7)

@@ -45,6 +45,8 @@ func (c Config) describe() (parameters.Layout, []velocity.Layer) {
 		d.perceptron("sensor", c.Features, c.Hidden, e, c.Sensors)
 	case Endpoint:
 		d.perceptron("sensor", 3*c.Features, c.Hidden, e, c.Sensors)
+	case Force:
+		d.layer("sensor", "force at distances", []int{c.Sensors, e}, c.Sensors*c.Steps*c.Radial)
 	}
 	switch c.Aggregator {
 	case Perceiver:
@@ -54,6 +56,8 @@ func (c Config) describe() (parameters.Layout, []velocity.Layer) {
 	case DeepSets:
 		d.perceptron("element", e, c.Hidden, e, c.Sensors)
 		d.perceptron("pool", e, c.Hidden, c.Width)
+	case Ratio:
+		d.perceptron("pool", e/2, c.Hidden, c.Width)
 	}
 	d.per = velocity.PerSample
 	c.describeDecoder(&d)
@@ -82,7 +86,11 @@ func (c Config) describePerceiver(d *description) {
 func (c Config) describeDecoder(d *description) {
 	width, tokens := c.DecoderWidth, c.tokens()
 	d.dense("decoder.context", c.Width+c.TimeEmbedding, c.Width)
-	d.dense("decoder.input", c.token()+c.TimeEmbedding, width, tokens)
+	in := c.token() // numbers of a token
+	if c.Decoder == Pairs {
+		in = c.Radial
+	}
+	d.dense("decoder.input", in+c.TimeEmbedding, width, tokens)
 	appended := 0 // width of what concat appends
 	if c.Conditioning == Concat {
 		appended = c.Width
@@ -101,15 +109,32 @@ func (c Config) describeDecoder(d *description) {
 			d.dense(block+".output", width, width)
 			continue
 		}
-		d.attention(block+".attention", width+appended, width, tokens, tokens)
+		if c.Decoder == Pairs {
+			c.describeMessages(d, block+".messages", width+appended)
+		} else {
+			d.attention(block+".attention", width+appended, width, tokens, tokens)
+		}
 		d.dense(block+".hidden", width+appended, c.FeedForward*width, tokens)
 		d.dense(block+".output", c.FeedForward*width, width, tokens)
+		if c.Decoder == Pairs {
+			d.fromZero(block+".push", width, 1+c.Radial, tokens)
+			d.layer(block+".pairs", "sum over pairs", []int{tokens, c.token()}, tokens*tokens*(c.Radial+c.token()))
+		}
 	}
-	d.norm("decoder.norm", width, tokens)
-	in, out := width, c.token()
-	d.layer("decoder.output", fmt.Sprintf("dense %d→%d, from zero", in, out), []int{tokens, out}, tokens*in*out,
-		parameters.Tensor{Name: "decoder.output.weight", Shape: []int{in, out}, Start: parameters.Zeros},
-		parameters.Tensor{Name: "decoder.output.bias", Shape: []int{out}, Start: parameters.Zeros})
+	if c.Decoder != Pairs {
+		d.norm("decoder.norm", width, tokens)
+		d.fromZero("decoder.output", width, c.token(), tokens)
+	}
+}
+
+// describeMessages has the messages between tokens, made from vectors of in numbers.
+func (c Config) describeMessages(d *description, name string, in int) {
+	tokens := c.tokens()
+	d.dense(name+".value", in, c.Radial, tokens)
+	d.layer(name, "sum over pairs", []int{tokens, 2 * c.Radial}, tokens*tokens*c.Radial*(1+c.token()))
+	d.dense(name+".output", 2*c.Radial, c.DecoderWidth, tokens)
+	d.layer(name+".own", fmt.Sprintf("dense %d→%d, no bias", c.Radial, c.DecoderWidth), []int{tokens, c.DecoderWidth}, tokens*c.Radial*c.DecoderWidth,
+		parameters.Tensor{Name: name + ".own.weight", Shape: []int{c.Radial, c.DecoderWidth}, FanIn: c.Radial})
 }
 
 // description collects layers and their parameters. The last arguments of every method
@@ -131,6 +156,13 @@ func (d *description) layer(name, kind string, output []int, multiplyAdds int, t
 
 func (d *description) dense(name string, in, out int, repeated ...int) {
 	d.layer(name, fmt.Sprintf("dense %d→%d", in, out), append(repeated, out), product(repeated)*in*out, affine(name, in, []int{in, out})...)
+}
+
+// fromZero is a dense layer whose parameters are initially zero.
+func (d *description) fromZero(name string, in, out, repeated int) {
+	d.layer(name, fmt.Sprintf("dense %d→%d, from zero", in, out), []int{repeated, out}, repeated*in*out,
+		parameters.Tensor{Name: name + ".weight", Shape: []int{in, out}, Start: parameters.Zeros},
+		parameters.Tensor{Name: name + ".bias", Shape: []int{out}, Start: parameters.Zeros})
 }
 
 // perceptron is dense, GELU, dense.

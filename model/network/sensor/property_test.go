@@ -103,7 +103,7 @@ func TestEncoderReadsEverything(t *testing.T) {
 		codes := slices.Collect(slices.Chunk(encode(t, b, c, trained(c.Layout()), changed), c.Width))
 		for i := range rows {
 			step := i % c.Steps
-			read := c.Representation == sensor.Trajectory || step == 0 || c.Representation == sensor.Endpoint && step == c.Steps-1
+			read := c.Representation == sensor.Trajectory || c.Representation == sensor.Force || step == 0 || c.Representation == sensor.Endpoint && step == c.Steps-1
 			if d := distance(codes[0], codes[1+i]); read && !(d >= 1e-6) || !read && d != 0 {
 				t.Errorf("sensor %d step %d moves the code by %g", i/c.Steps, step, d)
 			}
@@ -115,22 +115,79 @@ func TestEncoderReadsEverything(t *testing.T) {
 // the other particles.
 func TestParticlesAreEquivariant(t *testing.T) {
 	b := goBackend(t)
-	for _, k := range sensor.Conditionings {
-		c := tiny(sensor.Equivariant)
-		c.Conditioning = k
-		theta := trained(c.Layout())
-		const n, samples = 2, 3
-		code, x, times := noise("code", n, c.Width), noise("x", n, samples, c.Dimension), noise("t", n, samples)
-		v := move(t, b, c, theta, code, x, times)
-		order := []int{2, 0, 3, 1}
-		turned := move(t, b, c, theta, code, array{permuted(x.values, n*samples, c.ParticleDim, order), x.shape}, times)
-		if d := distance(permuted(v, n*samples, c.ParticleDim, order), turned); !(d <= 1e-5*largest(v)) {
-			t.Errorf("%s: renamed particles have velocities that differ by %g of %g", k, d, largest(v))
+	for _, decoder := range []sensor.Decoder{sensor.Equivariant, sensor.Pairs} {
+		for _, k := range sensor.Conditionings {
+			c := tiny(decoder)
+			c.Conditioning = k
+			theta := trained(c.Layout())
+			const n, samples = 2, 3
+			code, x, times := noise("code", n, c.Width), noise("x", n, samples, c.Dimension), noise("t", n, samples)
+			v := move(t, b, c, theta, code, x, times)
+			order := []int{2, 0, 3, 1}
+			turned := move(t, b, c, theta, code, array{permuted(x.values, n*samples, c.ParticleDim, order), x.shape}, times)
+			if d := distance(permuted(v, n*samples, c.ParticleDim, order), turned); !(d <= 1e-5*largest(v)) {
+				t.Errorf("%s, %s: renamed particles have velocities that differ by %g of %g", decoder, k, d, largest(v))
+			}
+			x.values[0]++ // of the first particle
+			if d := distance(v[c.ParticleDim:c.Dimension], move(t, b, c, theta, code, x, times)[c.ParticleDim:c.Dimension]); !(d >= 1e-4) {
+				t.Errorf("%s, %s: the other particles do not feel the first", decoder, k)
+			}
 		}
-		x.values[0]++ // of the first particle
-		if d := distance(v[c.ParticleDim:c.Dimension], move(t, b, c, theta, code, x, times)[c.ParticleDim:c.Dimension]); !(d >= 1e-4) {
-			t.Errorf("%s: the other particles do not feel the first", k)
+	}
+}
+
+// A rotation and a reflection of the state turn the velocities of pairs; those of particles do not
+// follow.
+func TestPairsTurnWithTheState(t *testing.T) {
+	b := goBackend(t)
+	const n, samples = 2, 3
+	sin, cos := math.Sincos(0.7)
+	for _, mirror := range []float64{1, -1} {
+		turn := func(values []float32) []float32 {
+			turned := make([]float32, len(values))
+			for i := 0; i < len(values); i += 2 {
+				x, y := float64(values[i]), mirror*float64(values[i+1])
+				turned[i], turned[i+1] = float32(cos*x-sin*y), float32(sin*x+cos*y)
+			}
+			return turned
 		}
+		for _, decoder := range []sensor.Decoder{sensor.Pairs, sensor.Equivariant} {
+			c := tiny(decoder)
+			theta := trained(c.Layout())
+			code, x, times := noise("code", n, c.Width), noise("x", n, samples, c.Dimension), noise("t", n, samples)
+			v := move(t, b, c, theta, code, x, times)
+			d := distance(turn(v), move(t, b, c, theta, code, array{turn(x.values), x.shape}, times))
+			if follows := d <= 1e-5*largest(v); follows != (decoder == sensor.Pairs) {
+				t.Errorf("%s, mirror %g: velocities of a turned state differ by %g of %g", decoder, mirror, d, largest(v))
+			}
+		}
+	}
+}
+
+// The code of forces does not change where a rotation or reflection turns each sensor's probe by
+// itself, and changes where the force does.
+func TestForceHasNoDirection(t *testing.T) {
+	b := goBackend(t)
+	c := tiny(sensor.Pairs)
+	c.Representation, c.Aggregator, c.Features = sensor.Force, sensor.Ratio, 4
+	theta := trained(c.Layout())
+	probes := noise("probes", 2, c.Sensors, c.Steps, c.Features)
+	code := encode(t, b, c, theta, probes)
+	turned := array{slices.Clone(probes.values), probes.shape}
+	for i := 0; i < len(turned.values); i += 2 {
+		sin, cos := math.Sincos(float64(i / (c.Steps * c.Features))) // an angle for each sensor
+		x, y := float64(probes.values[i]), -float64(probes.values[i+1])
+		turned.values[i], turned.values[i+1] = float32(cos*x-sin*y), float32(sin*x+cos*y)
+	}
+	if d := distance(code, encode(t, b, c, theta, turned)); !(d <= 1e-5*largest(code)) {
+		t.Errorf("codes of turned probes differ by %g of %g", d, largest(code))
+	}
+	for i := 2; i < len(turned.values); i += 4 {
+		turned.values[i] *= 2
+		turned.values[i+1] *= 2
+	}
+	if d := distance(code, encode(t, b, c, theta, turned)); !(d >= 1e-3) {
+		t.Errorf("codes of twice the force differ by %g", d)
 	}
 }
 

@@ -72,7 +72,8 @@ type Assembler struct {
 	plan        batch.Plan
 	dim         int
 	conditioner Conditioner
-	coupler     *Coupler   // of whole batches, with OptimalTransport
+	coupler     *Coupler   // of whole batches, with OptimalTransport and Particles
+	coupled     int        // points that it pairs among one another
 	quantiles   *quantiles // of each pick, with Quantile
 	indices     []int32
 	hasher      ledger.Hasher
@@ -82,12 +83,15 @@ type Assembler struct {
 
 // NewAssembler makes an assembler of the plan's batches: samples of dim numbers,
 // inputs by the conditioner, coupled to noise in that way. Quantile is for
-// samples of one number.
+// samples of one number, Particles for those of particles in the plane.
 func NewAssembler(plan batch.Plan, dim int, coupling Coupling, conditioner Conditioner) *Assembler {
 	a := &Assembler{plan: plan, dim: dim, conditioner: conditioner, indices: make([]int32, plan.BatchSamples)}
 	switch coupling {
 	case OptimalTransport:
-		a.coupler = NewCoupler(dim)
+		a.coupler, a.coupled = NewCoupler(dim), plan.BatchSamples
+	case Particles:
+		const plane = 2
+		a.coupler, a.coupled = NewCoupler(plane), dim/plane
 	case Quantile:
 		a.quantiles = new(quantiles)
 	}
@@ -162,5 +166,5 @@ func (a *Assembler) Complete(ctx context.Context, b *Batch) error {
 	if a.coupler == nil {
 		return ctx.Err()
 	}
-	return a.coupler.Couple(ctx, b.Samples, b.X0, b.X1)
+	return a.coupler.Couple(ctx, a.coupled, b.X0, b.X1)
 }

@@ -167,10 +167,15 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// lineCouplings are the couplings of samples of one number.
+func lineCouplings() []flow.Coupling {
+	return slices.DeleteFunc(flow.Couplings(), func(c flow.Coupling) bool { return c == flow.Particles })
+}
+
 // Over an epoch every stored sample occurs exactly once.
 func TestEpochIsComplete(t *testing.T) {
 	s := open(t, functions, stored, 1)
-	for _, coupling := range flow.Couplings() {
+	for _, coupling := range lineCouplings() {
 		a := assembler(t, plan, 1, coupling)
 		seen := make(map[float32]int)
 		for step := range plan.StepsPerEpoch() {
@@ -191,7 +196,7 @@ func TestEpochIsComplete(t *testing.T) {
 // What an assembler makes of a pick depends neither on its past nor on the batch.
 func TestAssemblyIsPure(t *testing.T) {
 	s := open(t, functions, stored, 1)
-	for _, coupling := range flow.Couplings() {
+	for _, coupling := range lineCouplings() {
 		a := assembler(t, plan, 1, coupling)
 		first := assemble(t, a, s, 1)
 		assemble(t, a, s, 0)
@@ -243,9 +248,13 @@ func TestNoiseAndTimes(t *testing.T) {
 }
 
 func TestAppendDoesNotAllocate(t *testing.T) {
-	s := open(t, functions, stored, 1)
 	for _, coupling := range flow.Couplings() {
-		a := assembler(t, plan, 1, coupling)
+		dim := 1
+		if coupling == flow.Particles {
+			dim = 4
+		}
+		s := open(t, functions, stored, dim)
+		a := assembler(t, plan, dim, coupling)
 		b := assemble(t, a, s, 0)
 		picks := plan.Picks(1, 0)
 		if n := testing.AllocsPerRun(20, func() {
@@ -263,7 +272,7 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 func BenchmarkAppend256x32(b *testing.B) {
 	full := batch.Plan{Shards: 1, FunctionsPerShard: 256, Samples: 4096, BatchFunctions: 256, BatchSamples: 32}
 	s := open(b, full.FunctionsPerShard, full.Samples, 1)
-	for _, coupling := range flow.Couplings() {
+	for _, coupling := range lineCouplings() {
 		b.Run(string(coupling), func(b *testing.B) {
 			a := assembler(b, full, 1, coupling)
 			var dst flow.Batch

@@ -17,10 +17,13 @@ const (
 	// Quantile is the monotone coupling by ranks among all stored samples of the
 	// function, on the line: see quantiles.
 	Quantile Coupling = "quantile"
+	// Particles pairs the particles of the noise with those of the sample: within a state,
+	// optimal transport among equal particles in the plane. States stay as they were drawn.
+	Particles Coupling = "particles"
 )
 
 // Couplings lists the known ones.
-func Couplings() []Coupling { return []Coupling{OptimalTransport, Independent, Quantile} }
+func Couplings() []Coupling { return []Coupling{OptimalTransport, Independent, Quantile, Particles} }
 
 // Coupler pairs noise and samples optimally within each function: of all
 // pairings of its S points, one with the least sum of squared distances

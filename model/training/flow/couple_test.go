@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -185,5 +186,33 @@ func TestCoupleRefuses(t *testing.T) {
 	cancel()
 	if err := c.Couple(ctx, 4, x, slices.Clone(x)); !errors.Is(err, context.Canceled) || !slices.Equal(x, kept) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// The coupling of particles leaves states and noise as independent coupling draws them, but for
+// the order of the noise's particles in each state, which is the best of all.
+func TestParticleCoupling(t *testing.T) {
+	const dim, plane = 10, 2 // five particles
+	s := open(t, functions, stored, dim)
+	drawn := assemble(t, assembler(t, plan, dim, flow.Independent), s, 3)
+	got := assemble(t, assembler(t, plan, dim, flow.Particles), s, 3)
+	if !slices.Equal(got.X1, drawn.X1) || !slices.Equal(got.T, drawn.T) {
+		t.Fatal("the samples or the times are others")
+	}
+	moved := 0
+	for i := 0; i < len(got.X0); i += dim {
+		x0, before, x1 := got.X0[i:i+dim], drawn.X0[i:i+dim], got.X1[i:i+dim]
+		if !reflect.DeepEqual(pointsOf(x0, plane), pointsOf(before, plane)) {
+			t.Fatalf("state %d has other noise", i/dim)
+		}
+		if c, best := cost(x0, x1), least(slices.Clone(before), x1, plane, 0); !(c <= best*(1+1e-5)) {
+			t.Errorf("state %d: particles move %g, could move %g", i/dim, c, best)
+		}
+		if !slices.Equal(x0, before) {
+			moved++
+		}
+	}
+	if moved < plan.BatchFunctions*plan.BatchSamples/2 {
+		t.Errorf("noise of %d states was reordered", moved)
 	}
 }
