@@ -212,13 +212,16 @@ func (c Config) Validate() error {
 
 // validateRadial reports what does not fit the functions of a distance.
 func (c Config) validateRadial() error {
-	most := maxRadial
+	least, most := 0, maxRadial
+	if c.Decoder == Pairs || c.Representation == Force {
+		least = 2
+	}
 	if c.Decoder == Pairs {
 		most = min(most, c.DecoderWidth/2)
 	}
 	switch {
-	case (c.Decoder == Pairs || c.Representation == Force) && (c.Radial < 2 || c.Radial > most):
-		return fmt.Errorf("model: radial is %d, not in 2…%d (of pairs, at most half of decoder_width)", c.Radial, most)
+	case c.Radial < least || c.Radial > most:
+		return fmt.Errorf("model: radial is %d, not in %d…%d (of pairs, at most half of decoder_width)", c.Radial, least, most)
 	case c.Decoder == Pairs && c.ParticleDim != 2:
 		return fmt.Errorf("model: particle_dim is %d, not 2 as for pairs", c.ParticleDim)
 	case c.Representation == Force && c.Features != 4:
