@@ -110,10 +110,17 @@ func (h *Host) Encode(ctx context.Context, inputs [][]float32, n int) ([]float32
 func (h *Host) embed(dst, probes []float32) {
 	c := h.config
 	probe := c.Steps * c.Features
-	if one := map[Representation]func(dst, probe []float32){Trajectory: h.trajectory, Force: h.force}[c.Representation]; one != nil {
+	each := func(embed func(dst, probe []float32)) {
 		for i := range len(probes) / probe {
-			one(dst[i*c.embedding():(i+1)*c.embedding()], probes[i*probe:(i+1)*probe])
+			embed(dst[i*c.embedding():(i+1)*c.embedding()], probes[i*probe:(i+1)*probe])
 		}
+	}
+	switch c.Representation {
+	case Trajectory:
+		each(h.trajectory)
+		return
+	case Force:
+		each(h.force)
 		return
 	}
 	var points []float32
