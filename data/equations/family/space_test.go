@@ -42,6 +42,7 @@ func drawn(t *testing.T, f Family, functions, samples int, s simulate.Scheme) []
 
 // Every example can be read and simulated, and stays in its box.
 func TestExamplesInSpace(t *testing.T) {
+	long(t)
 	files, err := filepath.Glob("../../../docs/families/*.yaml")
 	if err != nil || len(files) < 10 {
 		t.Fatal(files, err)
@@ -71,6 +72,7 @@ func TestExamplesInSpace(t *testing.T) {
 // The chains of random linear equations have their exact covariance: that of Euler's scheme, which
 // solves C = RCRᵀ + dt·SSᵀ, R = 1 − dt·M.
 func TestOrnsteinUhlenbeckInSpace(t *testing.T) {
+	long(t)
 	const samples, dt = 20_000, 0.01
 	f := example(t, "ornstein_uhlenbeck").(*spatial)
 	x := drawn(t, f, 2, samples, simulate.Scheme{DT: dt, BurnIn: 1000, Thin: 200, Chains: 2000})
@@ -113,6 +115,7 @@ func TestOrnsteinUhlenbeckInSpace(t *testing.T) {
 // Laws exp(−U) of gradient systems have E x·∇U = dim, and velocities of Langevin dynamics have the
 // temperature as their variance.
 func TestEquipartition(t *testing.T) {
+	long(t)
 	scheme := simulate.Scheme{DT: 0.002, BurnIn: 5000, Thin: 1000, Chains: 512}
 	const functions, samples = 2, 1024
 	for _, name := range []string{"phi4", "logistic_posterior"} {
@@ -162,6 +165,7 @@ func numbers64(x []float32) []float64 {
 // classical parameters, and a coordinate of the ring with force 8 the mean 2.3 and the deviation
 // 3.6 (Lorenz and Emanuel 1998).
 func TestLorenz(t *testing.T) {
+	long(t)
 	scheme := simulate.Scheme{DT: 0.001, BurnIn: 10_000, Thin: 500, Chains: 64, Start: "normal(5, 3)"}
 	const samples = 64 * 20
 	x := drawn(t, example(t, "lorenz63", "uniform(8, 12)", "uniform(10, 10.0001)", "uniform(24, 32)", "uniform(28, 28.0001)",
