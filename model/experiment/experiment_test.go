@@ -226,6 +226,9 @@ func TestMiniature(t *testing.T) {
 // vn1d_time's smoke test, which is named.
 func TestPresetsAreStable(t *testing.T) {
 	for _, name := range Names() {
+		if name == "anyd" && testing.Short() {
+			continue // the race detector watches formulas for minutes
+		}
 		for _, preset := range Presets(name) {
 			e, err := ByName(name, preset)
 			if err != nil {
