@@ -151,7 +151,7 @@ lint: ## run golangci-lint: formatting, vet, staticcheck and others
 	$(GO) run $(GOLANGCI_LINT) run
 
 race: ## run the race detector on everything that does not load XLA
-	$(GO) test -race -short $(RACEFLAGS) $(RACE)
+	$(GO) test -race -short -timeout 30m $(RACEFLAGS) $(RACE)
 
 tidy: ## format the code and tidy go.mod
 	$(GO) mod tidy
