@@ -31,12 +31,11 @@ func functionOf(t testing.TB, name string, i int) sde.Space {
 	return function.System.(sde.Space)
 }
 
-// simulated are samples by chains. The race detector would watch each of their operations for ten
-// minutes: -short leaves them out.
+// simulated are samples by chains.
 func simulated(t *testing.T, s sde.Space) []float32 {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("-short: a long simulation")
+		t.Skip("-short: ten minutes under the race detector; make test runs it")
 	}
 	x := make([]float32, 4096*s.Dim())
 	scheme := simulate.Scheme{DT: 0.002, BurnIn: 6000, Thin: 500, Chains: 512, Start: "normal(0.5, 1)"}
