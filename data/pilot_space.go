@@ -7,6 +7,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
@@ -73,11 +74,11 @@ func (d Dataset) measuredInflation(ctx context.Context, f family.Family, i int, 
 	if err := family.Sample(ctx, f, finer, spec, simulate.Fastest(), nil); err != nil {
 		return 0, err
 	}
-	ours, better := variances(x, f.Dim()), variances(finer, f.Dim())
+	ours, better := moments(x, f.Dim()), moments(finer, f.Dim())
 	sum := 0.
-	for k, v := range better {
-		if v > 0 {
-			sum += 2 * (ours[k]/v - 1) / float64(len(better))
+	for k := range better {
+		if v := better[k].Variance(); v > 0 {
+			sum += 2 * (ours[k].Variance()/v - 1) / float64(len(better))
 		}
 	}
 	if sum < discerned {
@@ -86,18 +87,13 @@ func (d Dataset) measuredInflation(ctx context.Context, f family.Family, i int, 
 	return sum, nil
 }
 
-// variances are those of the coordinates of states [n, dim].
-func variances(states []float32, dim int) []float64 {
-	n := float64(len(states) / dim)
-	mean, variance := make([]float64, dim), make([]float64, dim)
+// moments are those of the coordinates of states [n, dim].
+func moments(states []float32, dim int) []shard.Moments {
+	m := make([]shard.Moments, dim)
 	for at, v := range states {
-		mean[at%dim] += float64(v) / n
+		m[at%dim].Add(v)
 	}
-	for at, v := range states {
-		u := float64(v) - mean[at%dim]
-		variance[at%dim] += u * u / n
-	}
-	return variance
+	return m
 }
 
 // judgeSpace judges the last states of a function, and returns the fraction of their coordinates
