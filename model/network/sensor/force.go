@@ -50,11 +50,11 @@ func ratio(e *graph.Node) *graph.Node {
 // force writes the vector e [2K] of one probe [steps, 4] to dst.
 func (h *Host) force(dst, probe []float32) {
 	k := h.config.Radial
-	_, spacing := radialPlaces(k)
+	spacing := float32(radialSpacing(k))
 	rho := make([]float32, k)
 	for ; len(probe) > 0; probe = probe[4:] {
 		x, y, fx, fy := probe[0], probe[1], probe[2], probe[3]
-		radial(rho, x*x+y*y, float32(spacing))
+		radial(rho, x*x+y*y, spacing)
 		g := float32(math.Asinh(float64(fx*x + fy*y)))
 		for i, weight := range rho {
 			dst[i] += weight * g / float32(h.config.Steps)

@@ -23,9 +23,8 @@ type hostPairs struct {
 }
 
 func newHostPairs(states, n, k, width int) *hostPairs {
-	_, spacing := radialPlaces(k)
 	return &hostPairs{
-		n: n, k: k, spacing: float32(spacing), scale: slices.Repeat([]float32{float32(1 / math.Sqrt(float64(n)))}, k),
+		n: n, k: k, spacing: float32(radialSpacing(k)), scale: slices.Repeat([]float32{float32(1 / math.Sqrt(float64(n)))}, k),
 		rho: make([]float32, states*n*n*k), x: make([]float32, states*n*n), y: make([]float32, states*n*n),
 		own: make([]float32, states*n*k), heard: make([]float32, states*n*2*k), sums: make([]float32, 3*k),
 		end: make([]float32, states*n*2), ones: slices.Repeat([]float32{1}, width), zeros: make([]float32, width),

@@ -32,24 +32,20 @@ const (
 	radialEnd  = 8
 )
 
-// radialPlaces are s_k, and the distance between them.
-func radialPlaces(k int) (places []float64, spacing float64) {
-	spacing = 0.5 * math.Log1p(radialEnd*radialEnd/(radialUnit*radialUnit)) / float64(k-1)
-	for i := range k {
-		places = append(places, spacing*float64(i))
-	}
-	return places, spacing
+// radialSpacing is δ of k functions.
+func radialSpacing(k int) float64 {
+	return 0.5 * math.Log1p(radialEnd*radialEnd/(radialUnit*radialUnit)) / float64(k-1)
 }
 
 // radial are ρ_k [..., K] of squared distances [...].
 func (n Network) radial(squares *graph.Node) *graph.Node {
-	places, spacing := radialPlaces(n.config.Radial)
-	s := graph.MulScalar(graph.Log1P(graph.MulScalar(squares, 1/(radialUnit*radialUnit))), 0.5/spacing)
-	at := make([]float32, len(places))
-	for i, p := range places {
-		at[i] = float32(p / spacing)
+	k := n.config.Radial
+	u := graph.MulScalar(graph.Log1P(graph.MulScalar(squares, 1/(radialUnit*radialUnit))), 0.5/radialSpacing(k)) // s/δ
+	places := make([]float32, k)
+	for i := range places {
+		places[i] = float32(i)
 	}
-	u := graph.Sub(graph.ExpandAxes(s, -1), graph.ExpandLeftToRank(graph.Const(squares.Graph(), at), s.Rank()+1))
+	u = graph.Sub(graph.ExpandAxes(u, -1), graph.ExpandLeftToRank(graph.Const(squares.Graph(), places), u.Rank()+1))
 	return graph.Exp(graph.MulScalar(graph.Mul(u, u), -0.5))
 }
 
