@@ -63,7 +63,7 @@ test: setup ## run all tests but the long ones (ten minutes on two cores)
 quick: ## run the tests of the inner loop (under a minute, once compiled)
 	$(GO) test -short $$($(GO) list ./... | grep -vE '$(SLOW)')
 
-e2e: setup ## run whole clusters: killed, cut off, of any size, with a thousand workers (eight minutes)
+e2e: setup ## run whole clusters: killed, cut off, of any size, with a thousand workers (ten to twenty minutes)
 	$(GO) test -count=1 -v -timeout 40m -run '^Test($(E2E))$$' ./cmd/ergoflow -args -e2e
 
 simulate: ## simulate the cluster's protocol, and the queue of runs, under faults; SEEDS=10000, or SEED=17 for one with its trace
