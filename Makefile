@@ -30,9 +30,10 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 	./model/registry ./model/sampling/certificate ./model/sampling/repair ./model/sampling/weights ./model/evaluation/calibration ./model/serve
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-# Tests of whole clusters that take half a minute or more each, and skip without -e2e. Those of
-# stores and of upgrades have targets of their own.
+# Tests of whole clusters that take half a minute or more each, and skip without -e2e.
 E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne|SharedHosts|RollingUpgrade
+E2E_STORES := OwnNATS|OwnNATSSeveral|StoreNATS|StoreS3
+E2E_UPGRADES := RollingUpgrade|UpgradeOfNumerics
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
@@ -97,11 +98,11 @@ many-e2e: failover stores upgrades ## run clusters with several coordinators, cl
 .PHONY: stores
 stores: setup bin/versitygw ## test the stores of shards and checkpoints, with a real server of S3 and with hosts that share nothing (minutes)
 	$(GO) test -count=1 ./data/store/... ./coordinator/archive -args -s3.server $(CURDIR)/bin/versitygw
-	$(GO) test -count=1 -v -timeout 20m -run '^Test(StoreNATS|StoreS3|OwnNATS|OwnNATSSeveral)$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw
+	$(GO) test -count=1 -v -timeout 20m -run '^Test($(E2E_STORES))$$' ./cmd/ergoflow -args -e2e -s3.server $(CURDIR)/bin/versitygw
 
 .PHONY: upgrades
 upgrades: setup ## upgrade coordinators and workers under training, to a program of another protocol or other bits (root, minutes)
-	$(GO) test -count=1 -v -timeout 20m -run '^Test(RollingUpgrade|UpgradeOfNumerics)$$' ./cmd/ergoflow -args -e2e
+	$(GO) test -count=1 -v -timeout 20m -run '^Test($(E2E_UPGRADES))$$' ./cmd/ergoflow -args -e2e
 
 kills: ## kill each process of local runs in each phase; COUNT=200
 	$(GO) test -count=1 -v -timeout $$(($(COUNT) + 10))m -run '^TestKills$$' ./cmd/ergoflow -args -kills $(COUNT)

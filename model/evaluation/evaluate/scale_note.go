@@ -8,6 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/network/layers"
+	"github.com/ergoflow/ergoflow/model/network/sensor"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -55,7 +56,7 @@ type choice struct{ path, text string }
 // choices are the settings, beside sizes, that decide what is learned, from which data,
 // and how it is evaluated.
 func choices(e experiment.Experiment) []choice {
-	t := e.Training
+	t, network := e.Training, sensorConfig(e)
 	return []choice{
 		{"data.family", "family " + e.Data.Family},
 		{"training.coupling", fmt.Sprintf("coupling %s", t.Coupling)},
@@ -69,6 +70,9 @@ func choices(e experiment.Experiment) []choice {
 		{"training.times", fmt.Sprintf("%s times", cmp.Or(t.Times, flow.Uniform))},
 		{"training.precision", fmt.Sprintf("precision %s", cmp.Or(t.Precision, layers.Float32))},
 		{"evaluation.solver", "solver " + e.Evaluation.Solver},
+		{"model.sensor.representation", "representation " + string(network.Representation)},
+		{"model.sensor.aggregator", "aggregator " + string(network.Aggregator)},
+		{"model.sensor.decoder", "decoder " + string(network.Decoder)},
 	}
 }
 
@@ -112,25 +116,18 @@ func sizes(e experiment.Experiment) []size {
 		{"burn-in of references", "data.reference.burn_in", e.Data.Reference.BurnIn, false},
 		{"chains of a reference", "data.reference.chains", e.Data.Reference.Chains, false},
 		{"steps between reference samples", "data.reference.thin", e.Data.Reference.Thin, false},
-		{"sensors", "model.sensor.sensors", sensors(e), false},
-		{"sensors in evaluation", "evaluation.sensors", sensors(e.Inference()), false},
-		{"recorded points of a probe", "model.sensor.steps", points(e), false},
+		{"sensors", "model.sensor.sensors", sensorConfig(e).Sensors, false},
+		{"sensors in evaluation", "evaluation.sensors", sensorConfig(e.Inference()).Sensors, false},
+		{"recorded points of a probe", "model.sensor.steps", sensorConfig(e).Steps, false},
+		{"functions of a distance", "model.sensor.radial", sensorConfig(e).Radial, false},
 		{"parameters", "", e.Velocity().Layout().Size(), false},
 	}
 }
 
-// sensors counts those of a network; 0 for none.
-func sensors(e experiment.Experiment) int {
+// sensorConfig is that of a network with sensors; empty for one without.
+func sensorConfig(e experiment.Experiment) sensor.Config {
 	if s := e.Model.Sensor; s != nil {
-		return s.Sensors
+		return *s
 	}
-	return 0
-}
-
-// points counts those that each sensor of a network records; 0 for none.
-func points(e experiment.Experiment) int {
-	if s := e.Model.Sensor; s != nil {
-		return s.Steps
-	}
-	return 0
+	return sensor.Config{}
 }
