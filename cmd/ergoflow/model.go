@@ -38,7 +38,7 @@ func modelCommand() *cobra.Command {
 				Experiment: e.Name, Preset: e.Preset,
 				Parameters: model.Layout().Size(),
 				Layers:     model.Summary(),
-				StepFLOPs:  model.FLOPs(e.Training.BatchFunctions, e.Training.BatchSamples),
+				StepFLOPs:  e.Trainer().FLOPs(e.Training.BatchFunctions),
 			}
 			if asJSON {
 				return printJSON(s)

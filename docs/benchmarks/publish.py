@@ -26,7 +26,7 @@ IN_RECORD = "Data: [record](README.md#the-record)."
 def parts(page):
     """Title and command; the text by hand after them; everything from the line on scale."""
     command = page.index("\n\n", page.index("\n    ergoflow ")) + 2
-    scale = page.index("**scaled: ") if "**scaled: " in page else page.index("Ours: ")
+    scale = re.search(r"\*\*(scaled|full size): |Ours: ", page).start()
     return page[:command], page[command:scale], page[scale:]
 
 

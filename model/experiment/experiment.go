@@ -67,6 +67,9 @@ type Training struct {
 	SyncEvery int `json:"sync_every,omitempty" yaml:"sync_every"`
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
+	// Points, when not zero, is the number of pairs (x, t) that all functions of a batch share,
+	// instead of pairs of their own, on the line with quantile coupling.
+	Points int `json:"points,omitempty" yaml:"points"`
 	// Times is the law of t in the loss; empty means flow.Uniform.
 	Times flow.Times `json:"times,omitempty" yaml:"times"`
 	// States are the flow's coordinates. Load makes them flow.Standardised for a family

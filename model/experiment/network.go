@@ -89,8 +89,29 @@ func (e Experiment) modelFits(f family.Family) error {
 	if t.Coupling == flow.Quantile && f.Dim() > 1 {
 		return &FieldError{"training.coupling", fmt.Sprintf("%q", t.Coupling), fmt.Sprintf("another one for %s: quantiles need one dimension", f.Name())}
 	}
+	return e.pointsFit()
+}
+
+// pointsFit reports points that functions cannot share.
+func (e Experiment) pointsFit() error {
+	t := e.Training
+	switch {
+	case t.Points == 0:
+		return nil
+	case t.Coupling != flow.Quantile:
+		return &FieldError{"training.points", t.Points, fmt.Sprintf("0 with the coupling %q: the velocity at a point is known with %q alone", t.Coupling, flow.Quantile)}
+	case e.Model.DeepONet == nil:
+		return &FieldError{"training.points", t.Points, "0: the network is no DeepONet, whose trunk is computed once for all functions"}
+	case family.IsDefinition(e.Data.Family) && t.States != flow.Standardised:
+		return &FieldError{"training.points", t.Points, fmt.Sprintf("0 unless training.states is %q: the points are where states of deviation 1 are", flow.Standardised)}
+	case t.BatchSamples < minPointSamples:
+		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("at least %d with training.points: they give each function's density at the points", minPointSamples)}
+	}
 	return nil
 }
+
+// minPointSamples keeps functions from being fitted to a density of a few samples.
+const minPointSamples = 16
 
 // inputsFit reports inputs that are neither stored fields of the family's functions nor probes
 // of them.

@@ -20,6 +20,7 @@ func (e Experiment) Trainer() trainer.Config {
 	return trainer.Config{
 		Model: models[0], Others: models[1:],
 		Samples:   e.Training.BatchSamples,
+		Points:    e.Training.Points,
 		Precision: e.Training.Precision,
 		Optimizer: optim.AdamW{
 			WeightDecay: e.Training.WeightDecay,

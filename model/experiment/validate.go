@@ -43,6 +43,7 @@ func (e Experiment) Validate() error {
 		precision("training.precision", t.Precision),
 		wire("training.wire", t.Wire),
 		coupling("training.coupling", t.Coupling),
+		integer("training.points", t.Points, 0, 1<<16), // 0: no shared points
 		times("training.times", t.Times),
 		states("training.states", t.States),
 		counts("training.sensors", t.Sensors, 16, 1<<16),

@@ -102,7 +102,7 @@ func (r *Replica) newAssembly(shards []int) *assembly {
 	training := r.experiment.Training
 	for i, c := range r.conditioners {
 		a.assemblers[i] = flow.NewAssembler(r.batchPlan, r.experiment.Velocity().Dim(), training.Coupling, c)
-		a.assemblers[i].Times, a.assemblers[i].Frame = training.Times, r.frame
+		a.assemblers[i].Times, a.assemblers[i].Frame, a.assemblers[i].Points = training.Times, r.frame, training.Points
 	}
 	return a
 }
@@ -126,7 +126,7 @@ func (a *assembly) assemble(ctx context.Context, b *Batch, step ergoflow.Step) e
 		for _, k := range shards {
 			assembler.Append(micro, r.shards[k], r.batchPlan.Picks(int(step), k))
 		}
-		if err := assembler.Complete(ctx, micro); err != nil {
+		if err := assembler.Complete(ctx, micro, int(step)); err != nil {
 			return err
 		}
 	}

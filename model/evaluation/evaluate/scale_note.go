@@ -106,6 +106,7 @@ func sizes(e experiment.Experiment) []size {
 		{"F", "data.functions", e.Data.Functions, true},
 		{"B", "training.batch_functions", e.Training.BatchFunctions, true},
 		{"S", "training.batch_samples", e.Training.BatchSamples, true},
+		{"shared points", "training.points", e.Training.Points, false},
 		{"steps", "training.steps", e.Steps(), true},
 		{"stored samples", "data.samples", e.Data.Samples, false},
 		{"training chains", "data.training.chains", e.Data.Training.Chains, false},

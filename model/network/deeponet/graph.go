@@ -74,17 +74,28 @@ func (n network) perNumber(factors *graph.Node) *graph.Node {
 // codes that Encode returned.
 func (n network) Velocity(code, x, t *graph.Node) *graph.Node {
 	functions, samples := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	h := graph.Reshape(n.trunk(x, t), functions, samples, n.config.TrunkWidth)
+	return n.combine(code, h, "nsk")
+}
+
+// VelocityAt implements velocity.Shared.
+func (n network) VelocityAt(code, x, t *graph.Node) *graph.Node {
+	return n.combine(code, n.trunk(graph.ExpandAxes(x, 0), graph.ExpandAxes(t, 0)), "sk")
+}
+
+// combine returns v [n, S, d] for codes and the last hidden layer h of the trunk: nsk, its own
+// for each function, or sk, one for all.
+func (n network) combine(code, h *graph.Node, axes string) *graph.Node {
 	width, states := n.config.TrunkWidth, n.config.Dimension
-	h := graph.Reshape(n.trunk(x, t), functions, samples, width)
 	if states == 1 {
 		slope := graph.Slice(code, graph.AxisRange(), graph.AxisRange(0, width))
 		offset := graph.Slice(code, graph.AxisRange(), graph.AxisRange(width, width+1))
-		return graph.ExpandAxes(graph.Add(n.precision.Einsum("nsk,nk->ns", h, slope), offset), -1)
+		return graph.ExpandAxes(graph.Add(n.precision.Einsum(axes+",nk->ns", h, slope), offset), -1)
 	}
-	rows := graph.Reshape(code, functions, states, width+1)
+	rows := graph.Reshape(code, -1, states, width+1)
 	slope := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(0, width))
 	offset := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(width, width+1))
-	return graph.Add(n.precision.Einsum("nsk,ndk->nsd", h, slope), graph.Reshape(offset, functions, 1, states))
+	return graph.Add(n.precision.Einsum(axes+",ndk->nsd", h, slope), graph.Reshape(offset, -1, 1, states))
 }
 
 func (n network) dense(name string, x *graph.Node) *graph.Node {

@@ -27,7 +27,8 @@ type Model interface {
 	Network(parameters []*graph.Node, precision layers.Precision) Network
 	// Summary lists the layers in the order of computation.
 	Summary() []Layer
-	// FLOPs of the gradient of a batch, see the function FLOPs.
+	// FLOPs of the gradient of a batch, see the function FLOPs. Without samples it is the
+	// part that is computed once for each function.
 	FLOPs(functions, samples int) float64
 }
 
@@ -57,6 +58,14 @@ type Network interface {
 	// the part that depends on (function, time) alone is then computed once for each
 	// function.
 	Velocity(code, x, t *graph.Node) *graph.Node
+}
+
+// Shared is a network that computes a part of the velocity from (x, t) alone. At points that
+// all functions share it computes that part once, not once for each function.
+type Shared interface {
+	Network
+	// VelocityAt returns v [n, J, d] of n functions at states x [J, d] and times t [J].
+	VelocityAt(code, x, t *graph.Node) *graph.Node
 }
 
 // Split cuts the flat vector theta [P] into the tensors of a layout.

@@ -57,6 +57,9 @@ func settings(e experiment.Experiment, paper map[string]string) []Setting {
 	t := e.Training
 	add("updates", whole(e.Steps()))
 	add("functions × samples in a batch", fmt.Sprintf("%d × %d", t.BatchFunctions, t.BatchSamples))
+	if t.Points > 0 {
+		add("points (x, t) that the functions of a batch share", whole(t.Points))
+	}
 	add("coupling", t.Coupling)
 	add("optimizer", fmt.Sprintf("AdamW, OneCycle to %g, weight decay %g", t.LearningRate, t.WeightDecay))
 	add("gradient clipping norm", t.ClipNorm)

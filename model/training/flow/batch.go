@@ -25,6 +25,12 @@ type Batch struct {
 	Inputs [][]float32 // of the network, standardised, each [n, shape of the input…]
 	X0, X1 []float32   // [n, S, d], in the flow's coordinates
 	T      []float32   // [n, S]
+	// Points, when not zero, is J: the functions share the states X and times T, both [J],
+	// and are fitted to Velocity there with Weight, both [n, J]. X0 and X1 are what these
+	// were made of. See points.
+	Points           int
+	X                []float32
+	Velocity, Weight []float32
 	// Uses accounts for what was taken of each function.
 	Uses []ledger.Use
 
@@ -43,8 +49,18 @@ func (b *Batch) Validate() error {
 		}
 	}
 	samples := b.Functions * b.Samples
-	if len(b.X0) != samples*b.Dim || len(b.X1) != samples*b.Dim || len(b.T) != samples {
-		return fmt.Errorf("batch has %d x0, %d x1, %d t of %d samples in %d dimensions", len(b.X0), len(b.X1), len(b.T), samples, b.Dim)
+	if len(b.X0) != samples*b.Dim || len(b.X1) != samples*b.Dim {
+		return fmt.Errorf("batch has %d x0, %d x1 of %d samples in %d dimensions", len(b.X0), len(b.X1), samples, b.Dim)
+	}
+	if n := b.Points; n > 0 {
+		if len(b.X) != n*b.Dim || len(b.T) != n || len(b.Velocity) != b.Functions*n*b.Dim || len(b.Weight) != b.Functions*n {
+			return fmt.Errorf("batch has %d x, %d t, %d velocities, %d weights of %d functions at %d points in %d dimensions",
+				len(b.X), len(b.T), len(b.Velocity), len(b.Weight), b.Functions, n, b.Dim)
+		}
+		return nil
+	}
+	if len(b.T) != samples {
+		return fmt.Errorf("batch has %d t of %d samples", len(b.T), samples)
 	}
 	return nil
 }
@@ -60,14 +76,16 @@ func (b *Batch) Reset(samples, dim, inputs int) {
 		b.Inputs[k] = b.Inputs[k][:0]
 	}
 	b.X0, b.X1, b.T, b.Uses = b.X0[:0], b.X1[:0], b.T[:0], b.Uses[:0]
+	b.Points, b.X, b.Velocity, b.Weight = 0, b.X[:0], b.Velocity[:0], b.Weight[:0]
 	b.subjects, b.fields = b.subjects[:0], b.fields[:0]
 }
 
 // Assembler fills batches. The result for a pick depends on the plan, the conditioner
 // and the shard alone, not on the worker. An Assembler is for one goroutine.
 type Assembler struct {
-	Times Times // law of t; the zero value is Uniform
-	Frame Frame // of X0 and X1; the empty one is that of the stored samples
+	Times  Times // law of t; the zero value is Uniform
+	Frame  Frame // of X0 and X1; the empty one is that of the stored samples
+	Points int   // Batch.Points; only with Quantile
 
 	plan        batch.Plan
 	dim         int
@@ -75,6 +93,7 @@ type Assembler struct {
 	coupler     *Coupler   // of whole batches, with OptimalTransport and Particles
 	coupled     int        // points that it pairs among one another
 	quantiles   *quantiles // of each pick, with Quantile
+	points      points     // of each step, with Points
 	indices     []int32
 	hasher      ledger.Hasher
 	source      rand.PCG
@@ -118,8 +137,10 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 		a.source.Seed(hi, lo)
 		if a.quantiles != nil {
 			dst.X0, dst.X1 = a.quantiles.pair(dst.X0, dst.X1, samples, a.indices, a.random)
-			for range a.indices {
-				dst.T = append(dst.T, a.Times.draw(a.random))
+			if a.Points == 0 { // otherwise the step has times, not the pick
+				for range a.indices {
+					dst.T = append(dst.T, a.Times.draw(a.random))
+				}
 			}
 		} else {
 			a.draw(dst, samples)
@@ -152,10 +173,10 @@ func (a *Assembler) draw(dst *Batch, samples []float32) {
 	}
 }
 
-// Complete makes the inputs of a batch to which all picks were added and pairs
-// its noise with its samples. In steady state it allocates no more than the
-// conditioner does.
-func (a *Assembler) Complete(ctx context.Context, b *Batch) error {
+// Complete makes the inputs of a batch of that step to which all picks were added, pairs
+// its noise with its samples and fits them at shared points. In steady state it allocates
+// little more than the conditioner does.
+func (a *Assembler) Complete(ctx context.Context, b *Batch, step int) error {
 	if err := a.conditioner.Condition(ctx, b.Inputs, b.subjects); err != nil {
 		return err
 	}
@@ -163,8 +184,21 @@ func (a *Assembler) Complete(ctx context.Context, b *Batch) error {
 		return err
 	}
 	b.subjects, b.fields = b.subjects[:0], b.fields[:0]
+	if a.Points > 0 {
+		a.share(b, step)
+	}
 	if a.coupler == nil {
 		return ctx.Err()
 	}
 	return a.coupler.Couple(ctx, a.coupled, b.X0, b.X1)
+}
+
+// share fits every function of a batch at the points of the step.
+func (a *Assembler) share(b *Batch, step int) {
+	a.points.draw(a.plan.Seed, step, a.Points, a.Times)
+	b.Points, b.X, b.T = a.Points, append(b.X, a.points.x...), append(b.T, a.points.t...)
+	for lo := 0; lo < len(b.X0); lo += b.Samples {
+		hi := lo + b.Samples
+		b.Velocity, b.Weight = a.points.fit(b.Velocity, b.Weight, b.X0[lo:hi], b.X1[lo:hi])
+	}
 }

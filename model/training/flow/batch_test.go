@@ -94,7 +94,7 @@ func assemble(t testing.TB, a *flow.Assembler, s *shard.Shard, step int) *flow.B
 	b := new(flow.Batch)
 	b.Reset(plan.BatchSamples, s.Manifest().Dim, len(inputs))
 	a.Append(b, s, plan.Picks(step, 0))
-	if err := a.Complete(t.Context(), b); err != nil {
+	if err := a.Complete(t.Context(), b, step); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -206,7 +206,7 @@ func TestAssemblyIsPure(t *testing.T) {
 		for _, pick := range plan.Picks(1, 0) {
 			assembler(t, plan, 1, coupling).Append(single, s, []batch.Pick{pick})
 		}
-		if err := a.Complete(t.Context(), single); err != nil {
+		if err := a.Complete(t.Context(), single, 0); err != nil {
 			t.Fatal(err)
 		}
 		for name, b := range map[string]*flow.Batch{"again": again, "one by one": single} {
@@ -260,7 +260,7 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(20, func() {
 			b.Reset(plan.BatchSamples, s.Manifest().Dim, len(inputs))
 			a.Append(b, s, picks)
-			if err := a.Complete(t.Context(), b); err != nil {
+			if err := a.Complete(t.Context(), b, 1); err != nil {
 				t.Fatal(err)
 			}
 		}); n != 0 {
@@ -279,7 +279,7 @@ func BenchmarkAppend256x32(b *testing.B) {
 			for step := 0; b.Loop(); step++ {
 				dst.Reset(full.BatchSamples, 1, len(inputs))
 				a.Append(&dst, s, full.Picks(step, 0))
-				if err := a.Complete(b.Context(), &dst); err != nil {
+				if err := a.Complete(b.Context(), &dst, step); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -65,7 +65,7 @@ func TestConditionerIsToldTheFunction(t *testing.T) {
 		b.Reset(plan.BatchSamples, 1, 1)
 		a.Append(&b, s, plan.Picks(2, 0)[:3])
 		a.Append(&b, s, plan.Picks(2, 0)[3:])
-		if err := a.Complete(t.Context(), &b); err != nil {
+		if err := a.Complete(t.Context(), &b, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestConditionerIsToldTheFunction(t *testing.T) {
 		t.Errorf("inputs %v, want %v", b.Inputs[0], want)
 	}
 	broken := errors.New("broken")
-	if err := flow.NewAssembler(plan, 1, flow.OptimalTransport, numbered{broken}).Complete(t.Context(), &b); !errors.Is(err, broken) {
+	if err := flow.NewAssembler(plan, 1, flow.OptimalTransport, numbered{broken}).Complete(t.Context(), &b, 0); !errors.Is(err, broken) {
 		t.Errorf("a conditioner that fails: %v", err)
 	}
 }

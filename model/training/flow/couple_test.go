@@ -112,7 +112,7 @@ func TestCouplingKeepsMarginals(t *testing.T) {
 			a, b := assembler(t, plan, d, coupling), new(flow.Batch)
 			b.Reset(plan.BatchSamples, d, len(inputs))
 			a.Append(b, s, plan.Picks(0, 0))
-			if err := a.Complete(t.Context(), b); err != nil {
+			if err := a.Complete(t.Context(), b, 0); err != nil {
 				t.Fatal(err)
 			}
 			return b

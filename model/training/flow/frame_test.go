@@ -148,7 +148,7 @@ func TestParticlesHaveNoUnit(t *testing.T) {
 		b := new(flow.Batch)
 		b.Reset(plan.BatchSamples, f.Dim(), 1)
 		a.Append(b, s, plan.Picks(5, 0))
-		if err := a.Complete(t.Context(), b); err != nil {
+		if err := a.Complete(t.Context(), b, 0); err != nil {
 			t.Fatal(err)
 		}
 		return b

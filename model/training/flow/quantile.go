@@ -2,7 +2,6 @@ package flow
 
 import (
 	"cmp"
-	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -78,5 +77,5 @@ func (q *quantiles) before(s ranked) int {
 func stratum(rank, n int, r *rand.Rand) float64 {
 	u := (float64(r.Uint64()>>11) + 0.5) / (1 << 53)
 	p := min((float64(rank)+u)/float64(n), 1-0x1p-53) // not 1 by rounding
-	return math.Sqrt2 * math.Erfinv(2*p-1)
+	return normalQuantile(p)
 }

@@ -24,7 +24,7 @@ func epoch(t *testing.T, plan batch.Plan, s *shard.Shard, coupling flow.Coupling
 		picks := plan.Picks(step, 0)
 		b.Reset(plan.BatchSamples, 1, len(inputs))
 		a.Append(b, s, picks)
-		if err := a.Complete(t.Context(), b); err != nil {
+		if err := a.Complete(t.Context(), b, 0); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Validate(); err != nil {

@@ -26,3 +26,11 @@ func (t Times) draw(r *rand.Rand) float32 {
 	}
 	return float32(r.Float64())
 }
+
+// quantile inverts the distribution function of the law.
+func (t Times) quantile(u float64) float64 {
+	if t == LogitNormal {
+		return 1 / (1 + math.Exp(-normalQuantile(inside(u))))
+	}
+	return u
+}

@@ -130,6 +130,7 @@ func newBenchmark(b *backend.Backend, w Workload) (bench *benchmark, err error) 
 		return bench, err
 	}
 	bench.assembler = flow.NewAssembler(bench.plan, w.Config.Model.Dim(), w.Coupling, conditioner)
+	bench.assembler.Points = w.Config.Points
 	return bench, nil
 }
 
@@ -158,7 +159,7 @@ func (b *benchmark) step(ctx context.Context, step int) (t timing, err error) {
 	picks := b.plan.Picks(step, 0)
 	for i := range b.batches {
 		begin := time.Now()
-		if err := b.assemble(ctx, &b.batches[i], picks[i*b.MicroBatch:min((i+1)*b.MicroBatch, b.Functions)]); err != nil {
+		if err := b.assemble(ctx, &b.batches[i], step, picks[i*b.MicroBatch:min((i+1)*b.MicroBatch, b.Functions)]); err != nil {
 			return t, err
 		}
 		t.assembly += time.Since(begin)
@@ -178,10 +179,10 @@ func (b *benchmark) step(ctx context.Context, step int) (t timing, err error) {
 	return t, nil
 }
 
-func (b *benchmark) assemble(ctx context.Context, dst *flow.Batch, picks []batch.Pick) error {
+func (b *benchmark) assemble(ctx context.Context, dst *flow.Batch, step int, picks []batch.Pick) error {
 	dst.Reset(b.Config.Samples, b.Config.Model.Dim(), len(b.Config.Model.Inputs()))
 	b.assembler.Append(dst, b.data, picks)
-	return b.assembler.Complete(ctx, dst)
+	return b.assembler.Complete(ctx, dst, step)
 }
 
 func (w Workload) summarise(backend string, timings []timing) Measurement {
@@ -203,7 +204,7 @@ func (w Workload) summarise(backend string, timings []timing) Measurement {
 		Gradient: median(seconds(func(t timing) time.Duration { return t.gradient })),
 		Update:   median(seconds(func(t timing) time.Duration { return t.update })),
 	}
-	m.GFLOPS = w.Config.Model.FLOPs(w.Functions, w.Config.Samples) / m.Median / 1e9
+	m.GFLOPS = w.Config.FLOPs(w.Functions) / m.Median / 1e9
 	m.SamplesPerSecond = float64(w.Functions*w.Config.Samples) / m.Median
 	return m
 }

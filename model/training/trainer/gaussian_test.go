@@ -254,7 +254,7 @@ func gaussianBatches(t *testing.T, s *shard.Shard, c trainer.Config, coupling fl
 	return func(step int) *flow.Batch {
 		b.Reset(c.Samples, c.Model.Dim(), 1)
 		assembler.Append(b, s, plan.Picks(step, 0))
-		if err := assembler.Complete(t.Context(), b); err != nil {
+		if err := assembler.Complete(t.Context(), b, step); err != nil {
 			t.Fatal(err)
 		}
 		return b

@@ -38,6 +38,7 @@ type Config struct {
 	Others    []velocity.Model
 	Optimizer optim.AdamW
 	Samples   int              // S, samples of each function in a batch
+	Points    int              // J of flow.Batch, for networks that are velocity.Shared; 0: none
 	Precision layers.Precision // of matrix products in the gradient
 }
 
@@ -73,8 +74,8 @@ func New(b *backend.Backend, config Config) (*Trainer, error) {
 	if err := config.Optimizer.Validate(); err != nil {
 		return nil, err
 	}
-	if config.Samples < 1 {
-		return nil, fmt.Errorf("trainer: %d samples in a batch, need at least 1", config.Samples)
+	if config.Samples < 1 || config.Points < 0 {
+		return nil, fmt.Errorf("trainer: %d samples in a batch at %d points, need at least 1 and 0", config.Samples, config.Points)
 	}
 	t := &Trainer{
 		backend: b, config: config, size: layout.Size(),
@@ -171,7 +172,11 @@ func (t *Trainer) Accumulate(b *flow.Batch) error {
 	inputs := append([]backend.Buffer{t.theta}, t.accumulated()...)
 	kept := len(inputs)
 	defer func() { backend.Free(inputs[kept:]...) }()
-	for i, values := range slices.Concat([][]float32{b.X0, b.X1, b.T}, b.Inputs) {
+	pairs := [][]float32{b.X0, b.X1, b.T}
+	if b.Points > 0 {
+		pairs = [][]float32{b.X, b.T, b.Velocity, b.Weight}
+	}
+	for i, values := range slices.Concat(pairs, b.Inputs) {
 		buffer, err := t.backend.Upload(values, program.Input(kept+i).Dimensions...)
 		if err != nil {
 			return err
@@ -193,6 +198,9 @@ func (t *Trainer) network(b *flow.Batch) (int, error) {
 	if dim := t.config.Model.Dim(); b.Samples != t.config.Samples || b.Dim != dim {
 		return 0, fmt.Errorf("batch has %d samples in %d dimensions, the trainer is for %d in %d",
 			b.Samples, b.Dim, t.config.Samples, dim)
+	}
+	if b.Points != t.config.Points {
+		return 0, fmt.Errorf("batch has %d shared points, the trainer is for %d", b.Points, t.config.Points)
 	}
 	var first error
 	for i, model := range t.config.models() {
