@@ -112,7 +112,13 @@ func (k *coordinator) serve(ctx context.Context) error {
 	// A client that was stopped while it reads a snapshot would keep the store from
 	// reusing its free pages: without keepalive gRPC would wait for it for two hours.
 	alive := grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second})
-	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), alive}
+	// Messages of sessions are short, and a thousand workers have a connection each: the
+	// defaults are 32 KiB in each direction. Long messages are copied in more parts.
+	const buffer = 4 << 10
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), alive,
+		grpc.ReadBufferSize(buffer), grpc.WriteBufferSize(buffer),
+	}
 	switch {
 	case k.security.acceptsPlaintext():
 		options = append(options, secure.ServeBoth(k.security.own, wire.Roles, k.refuse)...)

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/internal/hostport"
+	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/internal/systemd"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -59,6 +60,7 @@ credentials in --dir.`,
 			if c.Insecure && c.AcceptPlaintext != "" {
 				return withHint(usagef("--insecure excludes --accept-plaintext"), "leave --insecure out: with --accept-plaintext the coordinator accepts both")
 			}
+			memory.CollectEarly()
 			ctx := cmd.Context()
 			if supervise {
 				ctx = conduct.Supervised(ctx)
