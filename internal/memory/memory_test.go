@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"io/fs"
+	"runtime/debug"
 	"testing"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -46,5 +47,18 @@ func TestCheck(t *testing.T) {
 	}
 	if want := "too little memory: a worker needs about 600 MiB, and may use 512 MiB, the limit of the cgroup"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
+	}
+}
+
+// The environment's GOGC wins.
+func TestCollectEarly(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	for environment, want := range map[string]int{"": 50, "100": 100} {
+		debug.SetGCPercent(100)
+		t.Setenv("GOGC", environment)
+		CollectEarly()
+		if got := debug.SetGCPercent(100); got != want {
+			t.Errorf("GOGC=%s: %d %%, want %d", environment, got, want)
+		}
 	}
 }

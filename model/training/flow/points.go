@@ -21,8 +21,8 @@ import (
 // than those of the laws to be learned. A function's error at (x, t) counts with the weight
 // p_t(x)/q_t(x), p_t its own density (importance sampling). The t and u are a
 // two-dimensional sequence of low discrepancy, Roberts' R2, shifted by a random vector
-// modulo 1 in every step (Cranley and Patterson 1976): each pair has the law above, and the
-// weights of a function have nearly the same sum in every step.
+// modulo 1 in every step (Cranley and Patterson 1976): each pair has the law above, and a
+// step's pairs are spread evenly.
 type points struct {
 	x, t    []float32
 	density []float64 // q_t(x)
