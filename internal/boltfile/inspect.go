@@ -17,7 +17,8 @@ import (
 // bbolt's file format, version 2, as far as the check needs it. A page is a
 // header of 16 bytes (id 8, flags 2, count 2, overflow 4) and count elements of
 // 16 bytes: in a branch (position 4, key size 4, page 8), in a leaf (flags 4,
-// position 4, key size 4, value size 4), positions from the element's start.
+// position 4, key size 4, value size 4), positions from the element's start. The
+// first key follows the last element.
 // Pages 0 and 1 hold meta records: magic 4, version 4, page size 4, flags 4,
 // root page 8, sequence 8, freelist 8, high-water mark 8, transaction 8, and
 // FNV-1a of all these 8. Integers have the machine's byte order; that is little-endian
@@ -32,6 +33,7 @@ const (
 	flagLeaf    = 2
 	leafBucket  = 1
 	maxDepth    = 64
+	newPages    = 4 // of a file without buckets: two meta records, free list, root
 )
 
 // inspector walks all pages that the newest valid meta record reaches, with ReadAt, and
@@ -186,7 +188,10 @@ func (in *inspector) elements(w window, header []byte, id uint64, offset, size i
 	if flags != flagBranch && flags != flagLeaf {
 		return fmt.Errorf("page %d has the unknown type %#x", id, flags)
 	}
-	if flags == flagBranch && count == 0 || pageHeader+count*element > size {
+	// An empty bucket is in its parent's page, in no more bytes than it needs. Only a new file
+	// has an empty page, its root.
+	empty := flags == flagLeaf && (size == pageHeader || depth == 0 && in.pages == newPages)
+	if count == 0 && !empty || pageHeader+count*element > size {
 		return fmt.Errorf("page %d cannot have %d elements", id, count)
 	}
 	table, err := in.read(w, offset+pageHeader, count*element)
@@ -204,6 +209,10 @@ func (in *inspector) elements(w window, header []byte, id uint64, offset, size i
 			position, keySize, valueSize = uint64(le.Uint32(e[4:])), uint64(le.Uint32(e[8:])), uint64(le.Uint32(e[12:]))
 		}
 		at := pageHeader + i*element + int64(position)
+		if i == 0 && at != pageHeader+count*element {
+			// Nothing else says how many elements there are: with fewer the last ones are lost.
+			return fmt.Errorf("page %d: its first key is not that of %d elements", id, count)
+		}
 		if at+int64(keySize+valueSize) > size || keySize > 1<<15 {
 			return fmt.Errorf("page %d: element %d runs over the end", id, i)
 		}
