@@ -51,8 +51,12 @@ func modelCommand() *cobra.Command {
 			if err := t.Flush(); err != nil {
 				return err
 			}
-			fmt.Fprintf(stdout, "\n%s parameters; a step of %d functions × %d samples takes %.3g GFLOP\n",
-				humanize.Comma(int64(s.Parameters)), e.Training.BatchFunctions, e.Training.BatchSamples, s.StepFLOPs/1e9)
+			points := ""
+			if n := e.Training.Points; n > 0 {
+				points = fmt.Sprintf(" at %d shared points", n)
+			}
+			fmt.Fprintf(stdout, "\n%s parameters; a step of %d functions × %d samples%s takes %.3g GFLOP\n",
+				humanize.Comma(int64(s.Parameters)), e.Training.BatchFunctions, e.Training.BatchSamples, points, s.StepFLOPs/1e9)
 			return nil
 		},
 	}

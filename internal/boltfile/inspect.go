@@ -190,8 +190,8 @@ func (in *inspector) elements(w window, header []byte, id uint64, offset, size i
 	}
 	// An empty bucket is in its parent's page, in no more bytes than it needs. Only a new file
 	// has an empty page, its root.
-	empty := flags == flagLeaf && (size == pageHeader || depth == 0 && in.pages == newPages)
-	if count == 0 && !empty || pageHeader+count*element > size {
+	mayBeEmpty := flags == flagLeaf && (size == pageHeader || depth == 0 && in.pages == newPages)
+	if count == 0 && !mayBeEmpty || pageHeader+count*element > size {
 		return fmt.Errorf("page %d cannot have %d elements", id, count)
 	}
 	table, err := in.read(w, offset+pageHeader, count*element)

@@ -20,8 +20,8 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 	}
 	return trainer.Benchmark(ctx, b, trainer.Workload{
 		Experiment: e.Name, Config: e.Trainer(), Coupling: e.Training.Coupling, Functions: e.Training.BatchFunctions,
-		MicroBatch: e.Training.MicroBatch,
-		Fields:     f.Fields(),
+		Stored: e.Data.Samples, MicroBatch: e.Training.MicroBatch,
+		Fields: f.Fields(),
 		Function: func(i int) ([][]float32, error) {
 			function, err := f.Function(e.Data.Seed, i)
 			return function.Fields, err

@@ -97,7 +97,7 @@ func TestBestOfParticles(t *testing.T) {
 		return e
 	}
 	operations := func(e Experiment) float64 {
-		return float64(e.Steps()) * e.Velocity().FLOPs(e.Training.BatchFunctions, e.Training.BatchSamples)
+		return float64(e.Steps()) * e.Trainer().FLOPs(e.Training.BatchFunctions)
 	}
 	best, scaled := load("best"), load("scaled")
 	if got, most := operations(best), operations(scaled); got > most {

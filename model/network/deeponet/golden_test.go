@@ -77,13 +77,13 @@ func TestFLOPs(t *testing.T) {
 	trunk := float64(65*256 + 3*256*256 + 256*128)
 	branch := float64(5120 + 163840 + 327680 + 1024*256 + 256*128)
 	want := 6 * (8192*trunk + 2*256*branch)
-	if got := deeponet.Paper(64).FLOPs(256, 32); got != want {
+	if got := deeponet.Paper(64).FLOPs(256, 256*32); got != want {
 		t.Errorf("%g operations, want %g", got, want)
 	}
 	trunk = float64(98*256 + 3*256*256 + 256*256)
 	branch = float64(16*16*9*2*32 + 8*8*9*32*64 + 4*4*9*64*128 + 2048*256 + 256*256)
 	want = 6 * (32768*trunk + 512*branch)
-	if got := deeponet.PaperPlane(32).FLOPs(512, 64); got != want {
+	if got := deeponet.PaperPlane(32).FLOPs(512, 512*64); got != want {
 		t.Errorf("%g operations in the plane, want %g", got, want)
 	}
 }

@@ -46,6 +46,6 @@ func times(sizes []int) string {
 }
 
 // FLOPs implements velocity.Model.
-func (c Config) FLOPs(functions, samples int) float64 {
-	return velocity.FLOPs(c.Summary(), functions, samples)
+func (c Config) FLOPs(functions, states int) float64 {
+	return velocity.FLOPs(c.Summary(), functions, states)
 }

@@ -87,7 +87,7 @@ func benchmarkGradient(b *testing.B, c sensor.Config, functions, samples int, pr
 		run()
 	}
 	b.ReportMetric((processorSeconds(b)-used)/float64(b.N), "cpu-s/op")
-	b.ReportMetric(c.FLOPs(functions, samples)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+	b.ReportMetric(c.FLOPs(functions, functions*samples)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }
 
 // processorSeconds that the process has used so far.

@@ -90,7 +90,7 @@ func TestFLOPs(t *testing.T) {
 		functions int
 		want      float64
 	}{{sensor.Plane(), 512, 578e9}, {point, 512, 181e9}, {sensor.Particles(), 64, 773e9}} {
-		if got := test.config.FLOPs(test.functions, 64); !(math.Abs(got/test.want-1) <= 0.005) {
+		if got := test.config.FLOPs(test.functions, 64*test.functions); !(math.Abs(got/test.want-1) <= 0.005) {
 			t.Errorf("%s, %s: %.4g operations, want %.4g", test.config.Representation, test.config.Decoder, got, test.want)
 		}
 	}

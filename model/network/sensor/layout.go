@@ -23,8 +23,8 @@ func (c Config) Summary() []velocity.Layer {
 }
 
 // FLOPs implements velocity.Model.
-func (c Config) FLOPs(functions, samples int) float64 {
-	return velocity.FLOPs(c.Summary(), functions, samples)
+func (c Config) FLOPs(functions, states int) float64 {
+	return velocity.FLOPs(c.Summary(), functions, states)
 }
 
 // describe returns parameters and layers from one walk through the network, so that

@@ -27,9 +27,8 @@ type Model interface {
 	Network(parameters []*graph.Node, precision layers.Precision) Network
 	// Summary lists the layers in the order of computation.
 	Summary() []Layer
-	// FLOPs of the gradient of a batch, see the function FLOPs. Without samples it is the
-	// part that is computed once for each function.
-	FLOPs(functions, samples int) float64
+	// FLOPs of the gradient of a batch, see the function FLOPs.
+	FLOPs(functions, states int) float64
 }
 
 // Input is one float32 tensor that describes a function.
@@ -95,18 +94,23 @@ type Layer struct {
 	MultiplyAdds int `json:"multiply_adds"`
 }
 
-// FLOPs counts the operations of the gradient of a batch with that many functions, and
-// samples of each, for the network as it is defined: two for every multiply–add of a
-// forward pass, and twice as many backward as forward. It counts only dense layers,
+// times is how often the layer is computed for that many functions, at that many states and
+// times in all.
+func (l Layer) times(functions, states int) int {
+	if l.Per == PerSample {
+		return states
+	}
+	return functions
+}
+
+// FLOPs counts the operations of the gradient of a batch with that many functions, at that
+// many states of all of them, for the network as it is defined: two for every multiply–add
+// of a forward pass, and twice as many backward as forward. It counts only dense layers,
 // convolutions and other products of matrices.
-func FLOPs(layers []Layer, functions, samples int) float64 {
+func FLOPs(layers []Layer, functions, states int) float64 {
 	total := 0.0
 	for _, layer := range layers {
-		times := functions
-		if layer.Per == PerSample {
-			times *= samples
-		}
-		total += 6 * float64(layer.MultiplyAdds) * float64(times)
+		total += 6 * float64(layer.MultiplyAdds) * float64(layer.times(functions, states))
 	}
 	return total
 }

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/ergoflow/ergoflow/data/random"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // points are J pairs (x, t) at which a step fits all its functions. On the line the
@@ -15,26 +16,30 @@ import (
 // t has the law of Times. At a time t the x have a wide law q_t, the same for all
 // functions:
 //
-//	x = (1−t)Φ⁻¹(u) + t·wide·T⁻¹(u),  u ~ U(0,1)
+//	x = (1−t)Φ⁻¹(u) + t·T⁻¹(u),  u ~ U(0,1)
 //
-// with T Student's distribution function of 4 degrees of freedom, whose tails are heavier
-// than those of the laws to be learned. A function's error at (x, t) counts with the weight
+// with T the distribution function of Student's law with 4 degrees of freedom, whose tails
+// are heavier than those of the laws to be learned. A function's error at (x, t) counts with the weight
 // p_t(x)/q_t(x), p_t its own density (importance sampling). The t and u are a
 // two-dimensional sequence of low discrepancy, Roberts' R2, shifted by a random vector
 // modulo 1 in every step (Cranley and Patterson 1976): each pair has the law above, and a
 // step's pairs are spread evenly.
 type points struct {
+	step    int
 	x, t    []float32
 	density []float64 // q_t(x)
 }
 
-// wide is the factor of Student's law. Its deviation, 2.1, is a little more than that of the
-// pooled laws of vn1d, 1.9; the modes of rare1d are uniform on ±3. Standardised states have a
-// deviation of 1.
-const wide = 1.5
+// wide is Student's law, with a deviation of 2.1: that of the pooled laws of vn1d is 1.9, the
+// modes of rare1d are uniform on ±3, and standardised states have a deviation of 1.
+var wide = distuv.StudentsT{Sigma: 1.5, Nu: 4}
 
-// draw makes the n points of a step.
+// draw makes the n points of a step, unless it has them: a step has many micro-batches.
 func (p *points) draw(seed uint64, step, n int, times Times) {
+	if p.step == step && len(p.x) == n {
+		return
+	}
+	p.step = step
 	// The inverses of the plastic number, the real root of p³ = p + 1, and of its square.
 	const first, second = 0.7548776662466927, 0.5698402909980532
 	p.x, p.t, p.density = p.x[:0], p.t[:0], p.density[:0]
@@ -43,10 +48,9 @@ func (p *points) draw(seed uint64, step, n int, times Times) {
 	for i := range n {
 		t := times.quantile(fraction(shiftT + float64(i)*first))
 		u := inside(fraction(shiftU + float64(i)*second))
-		z, y := normalQuantile(u), student4Quantile(u)
-		// dx/du, with the derivatives of the quantile functions 1/density.
-		slope := (1-t)*math.Sqrt(2*math.Pi)*math.Exp(z*z/2) + t*wide/student4Density(y)
-		p.x, p.t = append(p.x, float32((1-t)*z+t*wide*y)), append(p.t, float32(t))
+		z, y := distuv.UnitNormal.Quantile(u), wide.Quantile(u)
+		slope := (1-t)/distuv.UnitNormal.Prob(z) + t/wide.Prob(y) // dx/du
+		p.x, p.t = append(p.x, float32((1-t)*z+t*y)), append(p.t, float32(t))
 		p.density = append(p.density, 1/slope)
 	}
 }
@@ -55,18 +59,6 @@ func fraction(v float64) float64 { return v - math.Floor(v) }
 
 // inside moves 0 and what is next to 0 or 1 into (0, 1), where quantiles are finite.
 func inside(u float64) float64 { return min(max(u, 0x1p-40), 1-0x1p-40) }
-
-func normalQuantile(u float64) float64 { return math.Sqrt2 * math.Erfinv(2*u-1) }
-
-// student4Quantile inverts the distribution function of Student's law with 4 degrees of
-// freedom (Shaw 2006, Sampling Student's T distribution).
-func student4Quantile(u float64) float64 {
-	root := math.Sqrt(4 * u * (1 - u))
-	q := math.Cos(math.Acos(min(root, 1))/3) / root
-	return math.Copysign(2*math.Sqrt(max(q-1, 0)), u-0.5)
-}
-
-func student4Density(x float64) float64 { return 3. / 8 * math.Pow(1+x*x/4, -2.5) }
 
 const (
 	// window is how many of a function's samples on each side of x give its density there:

@@ -3,6 +3,8 @@ package flow
 import (
 	"math"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // steps over which means are taken: a step has few points.
@@ -57,7 +59,7 @@ func TestFitOfNormalLaw(t *testing.T) {
 	const n, mu, sigma = 512, -0.7, 0.5
 	var x0, x1 []float32
 	for i := range n {
-		z := normalQuantile((float64(i) + 0.5) / n)
+		z := distuv.UnitNormal.Quantile((float64(i) + 0.5) / n)
 		x0, x1 = append(x0, float32(z)), append(x1, float32(mu+sigma*z))
 	}
 	var p points

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -77,5 +78,5 @@ func (q *quantiles) before(s ranked) int {
 func stratum(rank, n int, r *rand.Rand) float64 {
 	u := (float64(r.Uint64()>>11) + 0.5) / (1 << 53)
 	p := min((float64(rank)+u)/float64(n), 1-0x1p-53) // not 1 by rounding
-	return normalQuantile(p)
+	return math.Sqrt2 * math.Erfinv(2*p-1)
 }

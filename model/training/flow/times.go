@@ -3,6 +3,8 @@ package flow
 import (
 	"math"
 	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Times is the law of the times t at which the velocity is learned. Every law has the
@@ -30,7 +32,7 @@ func (t Times) draw(r *rand.Rand) float32 {
 // quantile inverts the distribution function of the law.
 func (t Times) quantile(u float64) float64 {
 	if t == LogitNormal {
-		return 1 / (1 + math.Exp(-normalQuantile(inside(u))))
+		return 1 / (1 + math.Exp(-distuv.UnitNormal.Quantile(inside(u))))
 	}
 	return u
 }

@@ -38,6 +38,7 @@ type Workload struct {
 	Config     Config
 	Coupling   flow.Coupling
 	Functions  int // in a batch
+	Stored     int // samples of every function; a multiple of those in a batch
 	MicroBatch int // most functions of one gradient; 0: all
 	// Fields are the stored fields of every function, Function their values for
 	// function i.
@@ -94,7 +95,7 @@ func newBenchmark(b *backend.Backend, w Workload) (bench *benchmark, err error) 
 	bench = &benchmark{
 		Workload: w,
 		plan: batch.Plan{
-			Shards: 1, FunctionsPerShard: 2 * w.Functions, Samples: 128 * w.Config.Samples,
+			Shards: 1, FunctionsPerShard: 2 * w.Functions, Samples: w.Stored,
 			BatchFunctions: w.Functions, BatchSamples: w.Config.Samples,
 		},
 		batches: make([]flow.Batch, (w.Functions+w.MicroBatch-1)/w.MicroBatch),

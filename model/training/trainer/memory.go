@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"cmp"
+
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
@@ -27,7 +29,7 @@ func (c Config) Memory(backendName string, functions int) uint64 {
 	}
 	most := 0
 	for _, model := range c.models() {
-		most = max(most, c.activations(model.Summary(), functions))
+		most = max(most, velocity.Activations(model.Summary(), functions, c.states(functions)))
 	}
 	const floatBytes = 4
 	return process + floatBytes*uint64(copies*c.Model.Layout().Size()+activations*most)
@@ -36,19 +38,8 @@ func (c Config) Memory(backendName string, functions int) uint64 {
 // LeastMemory is what a worker needs for the smallest networks, in bytes; zero where Memory is.
 func LeastMemory(backendName string) uint64 { return processMemory[backendName] }
 
-// activations are those of a batch with that many functions.
-func (c Config) activations(layers []velocity.Layer, functions int) int {
-	if c.Points == 0 {
-		return velocity.Activations(layers, functions, c.Samples)
-	}
-	atPoints := velocity.Activations(layers, 1, c.Points) - velocity.Activations(layers, 1, 0)
-	return velocity.Activations(layers, functions, 0) + atPoints + functions*c.Points
-}
+// states are those at which the layers of a state are computed, for that many functions.
+func (c Config) states(functions int) int { return cmp.Or(c.Points, functions*c.Samples) }
 
 // FLOPs of the gradient of a batch with that many functions, see velocity.FLOPs.
-func (c Config) FLOPs(functions int) float64 {
-	if c.Points == 0 {
-		return c.Model.FLOPs(functions, c.Samples)
-	}
-	return c.Model.FLOPs(functions, 0) + c.Model.FLOPs(1, c.Points) - c.Model.FLOPs(1, 0)
-}
+func (c Config) FLOPs(functions int) float64 { return c.Model.FLOPs(functions, c.states(functions)) }

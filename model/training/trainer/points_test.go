@@ -76,7 +76,7 @@ func TestSharedPointsAreThosePairs(t *testing.T) {
 // Points save the operations of the trunk, which is computed once for all functions.
 func TestFLOPsOfPoints(t *testing.T) {
 	c := config(1)
-	branches := c.Model.FLOPs(10, 0)
+	branches := c.Model.FLOPs(10, 0) // at no state
 	trunk := c.FLOPs(10) - branches
 	c.Points = 2 * c.Samples
 	if got := c.FLOPs(10) - branches; got != trunk/5 {

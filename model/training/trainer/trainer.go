@@ -74,8 +74,8 @@ func New(b *backend.Backend, config Config) (*Trainer, error) {
 	if err := config.Optimizer.Validate(); err != nil {
 		return nil, err
 	}
-	if config.Samples < 1 || config.Points < 0 {
-		return nil, fmt.Errorf("trainer: %d samples in a batch at %d points, need at least 1 and 0", config.Samples, config.Points)
+	if config.Samples < 1 {
+		return nil, fmt.Errorf("trainer: %d samples in a batch, need at least 1", config.Samples)
 	}
 	t := &Trainer{
 		backend: b, config: config, size: layout.Size(),

@@ -299,7 +299,7 @@ func TestBenchmark(t *testing.T) {
 		fields = append(fields, shard.Field(input))
 	}
 	w := trainer.Workload{
-		Experiment: "tiny", Config: c, Coupling: flow.OptimalTransport, Functions: 4, Fields: fields,
+		Experiment: "tiny", Config: c, Coupling: flow.OptimalTransport, Functions: 4, Stored: 4 * c.Samples, Fields: fields,
 		Function: func(i int) ([][]float32, error) {
 			var values [][]float32
 			source := random.New(0, "test", uint64(i))
