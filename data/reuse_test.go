@@ -231,7 +231,7 @@ func TestReuseOfOlderShards(t *testing.T) {
 func TestReuseAcrossDisks(t *testing.T) {
 	elsewhere := fmt.Sprintf("/dev/shm/ergoflow-test-%d", os.Getpid())
 	if err := os.Mkdir(elsewhere, 0o700); err != nil {
-		t.Skip(err)
+		t.Skip("no second file system to copy to: ", err)
 	}
 	t.Cleanup(func() { os.RemoveAll(elsewhere) })
 	d, store := tiny(), shard.NewDir(t.TempDir())

@@ -406,7 +406,7 @@ func TestRenewal(t *testing.T) {
 // A connection ends with the certificate by which it was made, and comes back with the next.
 func TestConnectionEndsWithItsCertificate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the shortest life of a certificate is ten seconds")
+		t.Skip("-short: it waits for a certificate to expire, whose shortest life is ten seconds")
 	}
 	l, s, _ := secure(t)
 	w1 := l.of(t, trust.Worker, "w1")

@@ -198,7 +198,7 @@ func TestNATSKilled(t *testing.T) {
 		select {} // until it is killed
 	}
 	if testing.Short() {
-		t.Skip("two seconds")
+		t.Skip("-short: it starts a server as a process of its own and kills it")
 	}
 	dir := t.TempDir()
 	start := func(address string) (*exec.Cmd, string) {

@@ -6,9 +6,10 @@ that both presets have.
 
     python3 docs/benchmarks/compare.py vn1d scaled best
 
-reads docs/results/record.tar.xz, or the directories of reproductions given by --dir.
-Both presets must have been evaluated on the same held-out functions. Prints a
-Markdown table.
+reads docs/results/record.tar.xz, or the directories of reproductions given by --dir. With
+--second-from the second is taken from there, such as report/results.json of runs of the same
+preset with other settings. Functions that only one was evaluated on are left out.
+Prints a Markdown table.
 """
 
 import argparse
@@ -55,16 +56,17 @@ def main():
     options.add_argument("first", help="a preset")
     options.add_argument("second", help="another")
     options.add_argument("--dir", type=pathlib.Path, nargs="+", default=[RECORD])
+    options.add_argument("--second-from", type=pathlib.Path, nargs="+", help="sources of the second, if others")
     o = options.parse_args()
-    first, second = (model(o.dir, o.experiment, preset) for preset in (o.first, o.second))
+    first, second = model(o.dir, o.experiment, o.first), model(o.second_from or o.dir, o.experiment, o.second)
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
         sys.exit("compare: the two presets have no seed in common")
     first, second = over_seeds(first, seeds), over_seeds(second, seeds)
-    if first.keys() != second.keys():
-        sys.exit("compare: the two presets were evaluated on different functions")
     print(f"Seeds {', '.join(map(str, seeds))}.\n")
-    indices = sorted(first)
+    indices = sorted(first.keys() & second.keys())
+    if not indices:
+        sys.exit("compare: the two were evaluated on different functions")
     print(f"| | {o.first}, mean | {o.second}, mean | ratio | difference | nearer |\n|---|---:|---:|---:|---:|---:|")
     for metric in DISTANCES:
         a, b = [first[i][metric] for i in indices], [second[i][metric] for i in indices]

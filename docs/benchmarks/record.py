@@ -58,7 +58,9 @@ def save(files, archive):
 
 
 def evaluations(source):
-    """results.json of every evaluation of a record or of a reproduction's directory."""
+    """results.json of every evaluation of a record, of a reproduction's directory, or of a run."""
+    if source.name == "results.json":
+        return [json.loads(source.read_text())]
     if source.is_dir():
         return [json.loads(p.read_text()) for p in sorted(source.glob("evaluations/*/results.json"))]
     return [json.loads(content) for name, content in sorted(load(source).items()) if name.endswith("/results.json")]

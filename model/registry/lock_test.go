@@ -161,10 +161,10 @@ func TestReplace(t *testing.T) {
 					t.Errorf("%v", first.Err())
 				}
 				if ends {
-					time.Sleep(20 * time.Second) // it saves a checkpoint
+					time.Sleep(20 * time.Second) // on the bubble's clock: it saves a checkpoint
 					released <- time.Now()
 				} else {
-					time.Sleep(2 * leaseTime)
+					time.Sleep(2 * leaseTime) // on the bubble's clock: it does not end in time
 				}
 				if err := first.Release(t.Context()); err != nil {
 					t.Error(err)
@@ -179,7 +179,7 @@ func TestReplace(t *testing.T) {
 				t.Errorf("after %v: %q", time.Since(begin), second.Took)
 			}
 			if !ends {
-				time.Sleep(3 * leaseTime)
+				time.Sleep(3 * leaseTime) // on the bubble's clock: the first one releases what it lost
 			}
 			if second.Err() != nil {
 				t.Error(second.Err())

@@ -137,7 +137,7 @@ func TestNoGPU(t *testing.T) {
 		}
 	}
 	if _, err := backend.Open(backend.XLACUDA); errors.Is(err, backend.ErrNoCgo) {
-		t.Skip(err)
+		t.Skip("a build without cgo has no GPU to look for: ", err)
 	} else if !errors.Is(err, backend.ErrNoGPU) {
 		t.Errorf("open %s: %v", backend.XLACUDA, err)
 	}

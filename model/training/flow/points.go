@@ -65,7 +65,7 @@ const (
 	// the reciprocal of a single spacing has no finite variance.
 	window = 4
 	// maxWeight bounds what one point counts. Where x determines the velocity the least loss
-	// has the same velocity for any positive weights; half a percent of vn1d's are larger.
+	// has the same velocity for any positive weights; fewer than one percent of vn1d's are larger.
 	maxWeight = 8
 )
 
