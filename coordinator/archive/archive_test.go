@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,14 +137,15 @@ func TestSaveAndRead(t *testing.T) {
 
 func must(i checkpoint.Info, _ []byte) checkpoint.Info { return i }
 
-// failing puts some objects and then fails, as a coordinator that is killed.
+// failing puts some objects and then fails, as a coordinator that is killed. An archive puts
+// several at once.
 type failing struct {
 	store.Store
-	left int // puts
+	left atomic.Int64 // puts
 }
 
 func (f *failing) Put(ctx context.Context, key string, content io.ReaderAt, size int64) error {
-	if f.left--; f.left < 0 {
+	if f.left.Add(-1) < 0 {
 		return errors.New("killed")
 	}
 	return f.Store.Put(ctx, key, content, size)
@@ -154,9 +156,10 @@ func (f *failing) Put(ctx context.Context, key string, content io.ReaderAt, size
 func TestInterruptedSave(t *testing.T) {
 	info, data := made(1, 10, 2*chunkBytes+1, 1)
 	for puts := range 5 {
-		s := &failing{storetest.NewDir(t.TempDir()), 1}
+		s := &failing{Store: storetest.NewDir(t.TempDir())}
+		s.left.Store(1)
 		a := open(t, s, "lab")
-		s.left = puts
+		s.left.Store(int64(puts))
 		if err := a.Save(t.Context(), info, data); (err == nil) != (puts == 4) {
 			t.Fatalf("%d puts: %v", puts, err)
 		}
@@ -173,9 +176,9 @@ func TestInterruptedSave(t *testing.T) {
 		if removed, err := a.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil || removed != chunks {
 			t.Errorf("%d of %d chunks are swept, %v", removed, chunks, err)
 		}
-		s.left = puts
+		s.left.Store(int64(puts))
 		_ = a.Save(t.Context(), info, data) // fails as before
-		s.left = 9
+		s.left.Store(9)
 		save(t, a, info, data)
 		if removed, err := a.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil || removed != 0 {
 			t.Errorf("chunks of a checkpoint are swept: %d, %v", removed, err)
