@@ -51,6 +51,10 @@ const (
 // a grid, such as particles.
 func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []string, err error) {
 	warnings = d.importWarnings()
+	if m, ok := f.(family.Mixed); ok {
+		more, err := d.pilotMixed(ctx, m)
+		return append(warnings, more...), err
+	}
 	if s, ok := f.(family.Spatial); ok {
 		more, err := d.pilotSpace(ctx, f, s.Box())
 		return append(warnings, more...), err

@@ -55,6 +55,18 @@ func (d Dataset) pilotSpace(ctx context.Context, f family.Family, box []sde.Inte
 	return warnings, nil
 }
 
+// pilotMixed makes a pilot run of each component of a mixture, whose own box judges it.
+func (d Dataset) pilotMixed(ctx context.Context, m family.Mixed) (warnings []string, err error) {
+	for _, c := range m.Components() {
+		more, err := d.pilotSpace(ctx, c.Family, c.Family.(family.Spatial).Box())
+		if err != nil {
+			return nil, err
+		}
+		warnings = append(warnings, more...)
+	}
+	return warnings, nil
+}
+
 // warnedAway is the fraction of a function's coordinates outside the box. One of many coordinates
 // is often outside: a normal one is beyond two deviations in 5 % of the states.
 const warnedAway = 0.1

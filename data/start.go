@@ -63,8 +63,11 @@ func middle(g sde.Grid) simulate.Start {
 // too slowly to it. Then it is the middle of the grid, with a tenth of its width as deviation.
 // No data set that could be generated before gets another start by this rule. In a domain that
 // does not contain the starts from N(0, 1), it is uniform on the middle half of the grid, and
-// so it is in the box of a family without a grid.
+// so it is in the box of a family without a grid, and in those of a mixture's components.
 func (d Dataset) DefaultStart(f family.Family) simulate.Start {
+	if _, ok := f.(family.Mixed); ok {
+		return simulate.InBox
+	}
 	if s, ok := f.(family.Spatial); ok {
 		return inBox(s.Box())
 	}

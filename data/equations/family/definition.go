@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -38,6 +39,8 @@ type Definition struct {
 	Grid Nodes `json:"grid,omitzero" yaml:"grid"`
 	// Box is where the laws are expected, for a family without a grid.
 	Box Box `json:"box,omitempty" yaml:"box"`
+	// Mixture are the families of which this one is a mixture. It has a name and a dim beside them.
+	Mixture []MixtureEntry `json:"mixture,omitempty" yaml:"mixture"`
 	// Domain is the open interval on which the equations live, such as (0, inf); empty: the
 	// whole line. Only in one dimension.
 	Domain string `json:"domain,omitempty" yaml:"domain"`
@@ -45,10 +48,10 @@ type Definition struct {
 	// field(length, deviation), a Gaussian random field; with a box vector(LAW) and matrix(LAW).
 	Parameters map[string]string `json:"parameters,omitempty" yaml:"parameters"`
 	// Drift has one formula for every dimension; with a box also one for all.
-	Drift Formulas `json:"drift" yaml:"drift"`
+	Drift Formulas `json:"drift,omitempty" yaml:"drift"`
 	// Diffusion has one formula for σ·I, two for a diagonal, or four, row after
 	// row, for a matrix in the plane.
-	Diffusion Formulas `json:"diffusion" yaml:"diffusion"`
+	Diffusion Formulas `json:"diffusion,omitempty" yaml:"diffusion"`
 }
 
 // Nodes is a uniform grid, both ends included.
@@ -87,27 +90,38 @@ var definitionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
 // Load reads the definition of a family from a YAML file.
 func Load(path string) (Definition, error) {
-	f, err := os.Open(path)
+	raw, err := readFile(path)
 	if err != nil {
 		return Definition{}, fmt.Errorf("family: %w", err)
 	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, yamltext.MaxBytes+1))
-	if err != nil {
-		return Definition{}, fmt.Errorf("family: %w", err)
-	}
-	d, err := Parse(raw)
+	d, err := parse(raw, filepath.Dir(path))
 	if err != nil {
 		return Definition{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return d, nil
 }
 
+// readFile reads a file up to one byte more than a definition may have.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, yamltext.MaxBytes+1))
+}
+
 // Parse reads a definition in YAML. It refuses unknown fields, what Family refuses, and
 // formulas that cannot be simulated: it makes the first functions of seed 0 and compares
-// their formulas with their tables between the nodes (Written).
-func Parse(raw []byte) (Definition, error) {
+// their formulas with their tables between the nodes (Written). The paths of a mixture are
+// relative to the working directory.
+func Parse(raw []byte) (Definition, error) { return parse(raw, ".") }
+
+func parse(raw []byte, dir string) (Definition, error) {
 	d, err := decode(raw)
+	if err == nil && d.Mixture != nil {
+		d, err = d.readComponents(dir)
+	}
 	if err != nil {
 		return Definition{}, err
 	}
@@ -115,6 +129,23 @@ func Parse(raw []byte) (Definition, error) {
 	if err != nil {
 		return Definition{}, err
 	}
+	all := []Family{f}
+	if m, ok := f.(Mixed); ok {
+		all = nil
+		for _, c := range m.Components() {
+			all = append(all, c.Family)
+		}
+	}
+	for _, f := range all {
+		if err := checkFirst(f); err != nil {
+			return Definition{}, err
+		}
+	}
+	return d, nil
+}
+
+// checkFirst makes the first functions of seed 0.
+func checkFirst(f Family) (err error) {
 	for i := range checkedFunctions {
 		switch f := f.(type) {
 		case Spatial:
@@ -123,10 +154,10 @@ func Parse(raw []byte) (Definition, error) {
 			_, err = f.CheckInterpolation(0, i)
 		}
 		if err != nil {
-			return Definition{}, err
+			return err
 		}
 	}
-	return d, nil
+	return nil
 }
 
 func decode(raw []byte) (Definition, error) {
@@ -156,6 +187,8 @@ var (
 	formulaOfLine = regexp.MustCompile(`^\s*((?:drift|diffusion)\s*:|-)\s+(\S.*?)\s*$`)
 	// misread are formulas that YAML takes for something else, if it reads them at all.
 	misread = regexp.MustCompile(`^[-*&!|>%@{?` + "`" + `]\s|^[*&!|>%@{` + "`" + `].|: |:$`)
+	// entry is one of a mixture.
+	entry = regexp.MustCompile(`^\{?\s*family\s*:`)
 	// block and quoted are what YAML has for long texts and for whole quoted ones.
 	block  = regexp.MustCompile(`^[|>][-+\d]*$`)
 	quoted = regexp.MustCompile(`^(?:"[^"]*"|'[^']*')$`)
@@ -168,7 +201,7 @@ func quote(raw []byte) string {
 	for i, line := range strings.Split(string(raw), "\n") {
 		line, _, _ = strings.Cut(line, " #")
 		m := formulaOfLine.FindStringSubmatch(line)
-		if m == nil || block.MatchString(m[2]) || quoted.MatchString(m[2]) {
+		if m == nil || entry.MatchString(m[2]) || block.MatchString(m[2]) || quoted.MatchString(m[2]) {
 			continue
 		}
 		switch formula := m[2]; {
@@ -196,6 +229,9 @@ func (d Definition) Family() (Family, error) {
 	}
 	if len(d.Parameters) > maxLaws {
 		return nil, fmt.Errorf("family %s: parameters: there are %d, must be at most %d", d.Name, len(d.Parameters), maxLaws)
+	}
+	if d.Mixture != nil {
+		return d.mixture()
 	}
 	if len(d.Box) > 0 {
 		return d.withoutGrid()

@@ -9,13 +9,14 @@ import (
 
 // Resolve turns a configuration's reference to a family into the text that ByName takes
 // on any machine. Names stay as they are. A definition, given as a YAML file or in place,
-// becomes one line (Definition.String). Paths are relative to dir.
+// becomes one line (Definition.String), with the definitions of a mixture's components. Paths are
+// relative to dir, and those in a file to that of the file.
 func Resolve(reference, dir string) (string, error) {
 	var d Definition
 	var err error
 	switch extension := filepath.Ext(reference); {
 	case IsDefinition(reference) || strings.Contains(reference, "\n"):
-		d, err = Parse([]byte(reference))
+		d, err = parse([]byte(reference), dir)
 	case extension == ".yaml" || extension == ".yml":
 		if !filepath.IsAbs(reference) {
 			reference = filepath.Join(dir, reference)

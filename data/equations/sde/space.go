@@ -55,6 +55,32 @@ func (s Space) Validate() error {
 	return nil
 }
 
+// Widened is the same equation with a diffusion of more terms: σ·I or a diagonal as a diagonal or a
+// matrix.
+func (s Space) Widened(terms int) Space {
+	if s.Terms == terms {
+		return s
+	}
+	wide := s
+	wide.Terms = terms
+	wide.Bind = func(engine string, x []*[Lanes]float64) (func(int), []*[Lanes]float64, []*[Lanes]float64) {
+		evaluate, drift, diffusion := s.Bind(engine, x)
+		all, none := make([]*[Lanes]float64, terms), new([Lanes]float64)
+		for k := range all {
+			row, column := k, k
+			if terms > s.Dim() {
+				row, column = k/s.Dim(), k%s.Dim()
+			}
+			all[k] = none
+			if row == column {
+				all[k] = diffusion[min(row, len(diffusion)-1)]
+			}
+		}
+		return evaluate, drift, all
+	}
+	return wide
+}
+
 // Blocks are Dim blocks of states.
 func (s Space) Blocks() []*[Lanes]float64 {
 	memory, blocks := make([][Lanes]float64, s.Dim()), make([]*[Lanes]float64, s.Dim())

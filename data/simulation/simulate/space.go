@@ -19,6 +19,7 @@ type cloud struct {
 	active  int
 	used    int // steps of the normals' window already used
 
+	box              []sde.Interval
 	x                []*[lanes]float64
 	z                [][lanes]float32 // normals of a step
 	mixed            [lanes]float64   // a row of the diffusion times them
@@ -31,7 +32,7 @@ type cloud struct {
 
 func newCloud(e *Engine, s sde.Space, dt float64) *cloud {
 	c := &cloud{
-		engine: e, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
+		engine: e, box: s.Box, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
 		step: functionStep{dt: dt, root: math.Sqrt(dt), move: moveOn(e.name)},
 	}
 	c.evaluate, c.drift, c.diffusion = s.Bind(e.name, c.x)
@@ -60,7 +61,7 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 		c.normals.repeat(l)
 	}
 	c.used = window
-	laws, err := s.Start.laws()
+	laws, err := s.Start.lawsIn(c.box)
 	if err != nil {
 		return err
 	}

@@ -19,10 +19,16 @@ import (
 //	"normal(1000, 2)"              or uniform(lo, hi), the same law for all coordinates
 //	"normal(1000, 2); uniform(0, 1)"  one law along x and one along y, of every particle;
 //	                                  in a Space one for each coordinate
+//	"box"                          uniform on the middle half of the equation's own box, in a Space
 //
 // In YAML and JSON a deviation is a number, and two laws are a list. A law takes the same
 // outputs of a chain's generator as N(0, 1), so the noise of the steps does not depend on it.
 type Start string
+
+// InBox is the start in the box of each equation, for a Space.
+const InBox Start = "box"
+
+var errInBox = fmt.Errorf("start: %q is for equations without a grid alone", InBox)
 
 const (
 	betweenLaws = ";"
@@ -52,8 +58,29 @@ func (s Start) deviation() (float64, bool) {
 	return v, err == nil
 }
 
-// laws parses the start. Its laws are one, or those along x and y.
+// lawsIn are the laws of a start in a Space with a box: one, or one for each coordinate.
+func (s Start) lawsIn(box []sde.Interval) ([]random.Law, error) {
+	if s != InBox {
+		return s.laws()
+	}
+	laws := make([]random.Law, len(box))
+	for k, b := range box {
+		laws[k] = MiddleHalf(b)
+	}
+	return laws, nil
+}
+
+// MiddleHalf is the uniform law on the middle half of an interval.
+func MiddleHalf(b sde.Interval) random.Law {
+	quarter := (b.Hi - b.Lo) / 4
+	return random.Law{Form: random.Uniform, A: b.Lo + quarter, B: b.Hi - quarter}
+}
+
+// laws parses a start that is the same for all equations. Its laws are one, or those along x and y.
 func (s Start) laws() ([]random.Law, error) {
+	if s == InBox {
+		return nil, errInBox
+	}
 	if v, ok := s.deviation(); ok {
 		if !(v > 0) || v > Reach {
 			return nil, fmt.Errorf("standard deviation of the start is %v, want 0 (for 1) to %g: states count as diverged at ±%g", v, Reach, bound)

@@ -23,8 +23,8 @@ type Reader struct {
 
 	mu      sync.Mutex
 	reading reading
-	seen    []seen  // nil until the first formulas
-	ranges  *ranges // nil until the first formulas, of a family without a grid
+	seen    []seen   // nil until the first formulas
+	ranges  []ranges // nil until the first formulas, of a family without a grid
 	// recent are targets of formulas by their requests, as text: the next request for the same
 	// equation does not wait for its law.
 	recent map[string]Target

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/family"
@@ -34,7 +35,7 @@ func (r Request) inSpace(spatial family.Spatial) (Target, error) {
 	if err != nil {
 		return Target{}, &InputError{"drift", ErrSpaceFormula, err}
 	}
-	system = asTerms(system, spatial.Terms())
+	system = system.Widened(spatial.Terms())
 	if err := system.CheckUniform(checkedStates, boxSeed); err != nil {
 		if bad := new(sde.CoefficientError); errors.As(err, &bad) {
 			return Target{}, &InputError{bad.Part, ErrSpaceFormula, fmt.Errorf("in the model's box %w", err)}
@@ -48,32 +49,6 @@ func (r Request) inSpace(spatial family.Spatial) (Target, error) {
 	}, nil
 }
 
-// asTerms is an equation whose diffusion has as many terms as the networks of a family read, which
-// σ·I and a diagonal can be written in.
-func asTerms(s sde.Space, terms int) sde.Space {
-	if s.Terms == terms {
-		return s
-	}
-	wide := s
-	wide.Terms = terms
-	wide.Bind = func(engine string, x []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {
-		evaluate, drift, diffusion := s.Bind(engine, x)
-		all, none := make([]*[sde.Lanes]float64, terms), new([sde.Lanes]float64)
-		for k := range all {
-			row, column := k, k
-			if terms > s.Dim() {
-				row, column = k/s.Dim(), k%s.Dim()
-			}
-			all[k] = none
-			if row == column {
-				all[k] = diffusion[min(row, len(diffusion)-1)]
-			}
-		}
-		return evaluate, drift, all
-	}
-	return wide
-}
-
 const (
 	checkedStates, boxSeed = 256, 1 // in the box, the same for every request
 	// comparedFunctions of the training set give the range of the coefficients at every state.
@@ -83,40 +58,75 @@ const (
 	mostBeyond = 0.05
 )
 
-// ranges are the least and the largest coefficients of the training set at every state of the box.
-type ranges struct{ least, most []float64 }
+// ranges are the least and the largest coefficients of functions of one family at every state of its
+// box.
+type ranges struct {
+	states      []float64
+	least, most []float64
+	functions   int
+}
 
-// trainedRanges are those of the first functions of the training set.
-func (m *Reader) trainedRanges() (ranges, error) {
+// trainedRanges are those of the first functions of the training set, of each component of a mixture.
+func (m *Reader) trainedRanges() ([]ranges, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ranges != nil {
-		return *m.ranges, nil
+		return m.ranges, nil
 	}
-	var r ranges
-	var states []float64
+	mixed, ok := m.family.(family.Mixed)
+	components := []family.Component{{Family: m.family}}
+	if ok {
+		components = mixed.Components()
+	}
+	all := make([]ranges, len(components))
+	seed := m.experiment.Data.Seed
 	first, count := m.experiment.Data.Generated()
-	for i := range min(count, comparedFunctions) {
-		function, err := m.family.Function(m.experiment.Data.Seed, m.experiment.Data.TrainingFunction(first+i))
-		if err != nil {
-			return r, err
+	for i := range min(count, comparedFunctions*len(components)) {
+		number, of := m.experiment.Data.TrainingFunction(first+i), 0
+		if ok {
+			of = mixed.Component(seed, number)
 		}
-		system := function.System.(sde.Space)
-		if states == nil {
-			states = system.Uniform(checkedStates, boxSeed)
-		}
-		values := coefficients(system, states)
-		if r.least == nil {
-			r.least, r.most = values, append([]float64(nil), values...)
+		if all[of].functions == comparedFunctions {
 			continue
 		}
-		for k, v := range values {
-			r.least[k], r.most[k] = min(r.least[k], v), max(r.most[k], v)
+		function, err := m.family.Function(seed, number)
+		if err != nil {
+			return nil, err
+		}
+		all[of].add(function.System.(sde.Space))
+	}
+	m.ranges = slices.DeleteFunc(all, func(r ranges) bool { return r.functions == 0 })
+	return m.ranges, nil
+}
+
+// add widens the ranges to the coefficients of another function.
+func (r *ranges) add(system sde.Space) {
+	if r.functions++; r.functions == 1 {
+		r.states = system.Uniform(checkedStates, boxSeed)
+		r.least = coefficients(system, r.states)
+		r.most = slices.Clone(r.least)
+		return
+	}
+	for k, v := range coefficients(system, r.states) {
+		r.least[k], r.most[k] = min(r.least[k], v), max(r.most[k], v)
+	}
+}
+
+// beyond is the part of an equation's coefficients that is out of the ranges.
+func (r *ranges) beyond(system sde.Space) (part float64) {
+	values := coefficients(system, r.states)
+	for k, v := range values {
+		slack := 0.01 * (r.most[k] - r.least[k])
+		if v < r.least[k]-slack-tiny*math.Abs(v) || v > r.most[k]+slack+tiny*math.Abs(v) {
+			part += 1 / float64(len(values))
 		}
 	}
-	m.ranges = &r
-	return r, nil
+	return part
 }
+
+// bound is how much of a function of the family may be out of the ranges without a word: one in
+// n + 1 functions has the largest coefficient, and one the least.
+func (r *ranges) bound() float64 { return max(mostBeyond, 4/float64(r.functions+1)) }
 
 // coefficients are drifts and then diffusions at states, those up to their sign.
 func coefficients(s sde.Space, states []float64) []float64 {
@@ -128,24 +138,25 @@ func coefficients(s sde.Space, states []float64) []float64 {
 }
 
 // beyondTraining warns of an equation whose coefficients are where those of the training set are
-// not.
+// not. In a mixture it is compared with each component, in that component's box.
 func (m *Reader) beyondTraining(system sde.Space) ([]string, error) {
-	r, err := m.trainedRanges()
+	all, err := m.trainedRanges()
 	if err != nil {
 		return nil, err
 	}
-	values := coefficients(system, system.Uniform(checkedStates, boxSeed))
-	beyond := 0.
-	for k, v := range values {
-		slack := 0.01 * (r.most[k] - r.least[k])
-		if v < r.least[k]-slack-tiny*math.Abs(v) || v > r.most[k]+slack+tiny*math.Abs(v) {
-			beyond += 1 / float64(len(values))
+	least := math.Inf(1)
+	for _, r := range all {
+		part := r.beyond(system)
+		if part <= r.bound() {
+			return nil, nil
 		}
+		least = min(least, part)
 	}
-	if beyond <= mostBeyond {
-		return nil, nil
+	of := "the training set has"
+	if len(all) > 1 {
+		of = "the nearest component of the training set has"
 	}
-	return []string{fmt.Sprintf("%s of the equation's coefficients in the box are out of the range that the training set has there: the model may not know such equations", percent(beyond))}, nil
+	return []string{fmt.Sprintf("%s of the equation's coefficients in the box are out of the range that %s there: the model may not know such equations", percent(least), of)}, nil
 }
 
 // tiny is for rounding where all functions have the same coefficient.
