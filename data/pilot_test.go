@@ -157,6 +157,46 @@ func TestPilotRunFarFromZero(t *testing.T) {
 	}
 }
 
+// Each component of a mixture has a pilot run of its own, also a rare one, from its own box.
+func TestPilotRunOfMixture(t *testing.T) {
+	const good = `{"name":"good","dim":1,"box":[-3,3],"drift":"-x","diffusion":"1"}`
+	for name, c := range map[string]struct {
+		drift, box string
+		refused    error
+		warning    string
+	}{
+		"good":         {"-x", "[-3, 3]", nil, ""},
+		"far away":     {"-(x - 900)", "[897, 903]", nil, ""},
+		"explodes":     {"x^3", "[-3, 3]", simulate.ErrDiverged, ""},
+		"rather stiff": {"-20*x", "[-3, 3]", nil, "of rare_"},
+	} {
+		d := tiny()
+		d.Family = fmt.Sprintf(`{"name":"m","dim":1,"mixture":[{"family":%s,"weight":1},{"family":{"name":"rare","dim":1,"box":%s,"drift":"%s","diffusion":"1"},"weight":1e-9}]}`, good, c.box, c.drift)
+		d.Training.DT, d.Training.BurnIn = 0.01, 1000
+		d.Reference.DT, d.Reference.BurnIn = 0.01, 1000
+		f, err := family.ByName(d.Family)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		d.Training.Start, d.Reference.Start = d.DefaultStart(f), d.DefaultStart(f)
+		warnings, err := d.PilotRun(t.Context(), f)
+		if !errors.Is(err, c.refused) || err != nil && c.refused == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if text := strings.Join(warnings, "; "); !strings.Contains(text, c.warning) || c.warning == "" && text != "" {
+			t.Errorf("%s: warnings %q", name, text)
+		}
+		if _, err := d.Resolve(); err != nil {
+			t.Error(err)
+		}
+	}
+	d := tiny()
+	d.Training.Start = simulate.InBox
+	if _, err := d.Resolve(); err == nil || !strings.Contains(err.Error(), "only a family without a grid has a box") {
+		t.Errorf("a start in the box of a family with a grid: %v", err)
+	}
+}
+
 // A pilot run of a family without a grid refuses what explodes, time steps that are too large and
 // samples that float32 cannot hold, and warns of short burn-ins and of boxes that are too small.
 func TestPilotRunInSpace(t *testing.T) {

@@ -22,16 +22,20 @@ import (
 
 func evaluateCommand() *cobra.Command {
 	var choose experimentFlags
-	var dir, checkpoint, backendName, engine string
+	var dir, checkpoint, other, backendName, engine string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "evaluate EXPERIMENT",
 		Short: "Evaluate a trained model on held-out equations",
 		Long: `Samples held-out equations with the model and with the baselines, measures the
 distances of all of them to reference samples and writes the table, the figures
-and the report. --set may change settings of the evaluation.`,
-		Example: "  ergoflow evaluate vn1d --preset demo --set evaluation.solver=rk4-16",
-		Args:    exactly(1, "an experiment: "+experimentNames()),
+and the report. --set may change settings of the evaluation.
+
+With --family the held-out equations are of another family, which the network
+has not seen. The other settings are those of the training.`,
+		Example: "  ergoflow evaluate vn1d --preset demo --set evaluation.solver=rk4-16\n" +
+			"  ergoflow evaluate anyd --preset demo --set data.family=planar.yaml --family neuron.yaml",
+		Args: exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := knownNames(backendName, engine); err != nil {
 				return err
@@ -61,11 +65,17 @@ and the report. --set may change settings of the evaluation.`,
 					e.Name, e.Preset, trained.Name, trained.Preset, trained.Hash(), e.Hash()),
 					"give the --preset, --config and --set of the training")
 			}
-			return evaluateAndReport(cmd.Context(), evaluation{
+			what := evaluation{
 				experiment: e, state: st,
 				store: filepath.Join(dir, "shards"), out: filepath.Join(dir, "report"),
 				backend: backendName, engine: engine, json: asJSON,
-			})
+			}
+			if other != "" {
+				if err := what.transfer(cmd.Context(), other); err != nil {
+					return err
+				}
+			}
+			return evaluateAndReport(cmd.Context(), what)
 		},
 	}
 	choose.add(cmd)
@@ -74,6 +84,7 @@ and the report. --set may change settings of the evaluation.`,
 	f := cmd.Flags()
 	f.StringVar(&dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
 	f.StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (default: the run's latest)")
+	f.StringVar(&other, "family", "", "evaluate on held-out equations of another family: a `FILE` with its definition, or a name")
 	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	addSimulator(cmd, &engine)
 	f.BoolVar(&asJSON, "json", false, "print the results as JSON (docs/formats.md)")
@@ -84,12 +95,38 @@ and the report. --set may change settings of the evaluation.`,
 type evaluation struct {
 	experiment experiment.Experiment
 	state      *state.State
+	trainedOn  string // the state's family, if another one was chosen
 	store, out string // directories
 	backend    string
 	engine     string             // that simulates
 	workers    int                // that trained; 0 if unknown
 	stages     []report.StageTime // before the evaluation
 	json       bool
+}
+
+// transfer makes the evaluation one of another family, after a pilot run of its data. The report has
+// a directory of its own.
+func (e *evaluation) transfer(ctx context.Context, reference string) error {
+	trained := e.experiment
+	other, err := trained.Transferred(reference, ".")
+	if errors.Is(err, experiment.ErrTransfer) {
+		return withHint(usage(fmt.Errorf("--family %s: %w", reference, err)), "name a family of the same dimension whose diffusion has no more numbers than that of the training")
+	}
+	if err != nil {
+		return usage(fmt.Errorf("--family %s: %w", reference, err))
+	}
+	warnings, err := other.PilotRun(ctx)
+	if err != nil {
+		return usage(fmt.Errorf("--family %s: %w", reference, err))
+	}
+	warn(warnings)
+	f, err := other.Family()
+	if err != nil {
+		return err
+	}
+	e.experiment, e.trainedOn = other, trained.Data.Family
+	e.out += "-" + f.Name()
+	return nil
 }
 
 // evaluateAndReport evaluates the state, prints the table and writes the report. It prints
@@ -100,7 +137,7 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	}
 	begin := time.Now()
 	results, shown, err := evaluateOn(ctx, e.backend, e.engine, os.Stderr, evaluate.Options{
-		Experiment: e.experiment, State: e.state, Store: shard.NewDir(e.store),
+		Experiment: e.experiment, State: e.state, TrainedOn: e.trainedOn, Store: shard.NewDir(e.store),
 	})
 	if err != nil {
 		return err

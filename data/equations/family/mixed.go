@@ -74,9 +74,6 @@ func (d Definition) readComponents(dir string) (Definition, error) {
 		entries[k] = entry
 	}
 	d.Mixture = entries
-	if n := len(d.String()); n > yamltext.MaxBytes {
-		return d, fmt.Errorf("family %.40s: mixture: its definitions have %d bytes together, must be at most %d", d.Name, n, yamltext.MaxBytes)
-	}
 	return d, nil
 }
 
@@ -117,7 +114,7 @@ func (d Definition) mixture() (Family, error) {
 	case d.Grid != (Nodes{}) || len(d.Box)+len(d.Domain)+len(d.Parameters)+len(d.Drift)+len(d.Diffusion) > 0:
 		return nil, fmt.Errorf("family %s: a mixture has a name, a dim and components alone: these have the rest", d.Name)
 	}
-	m := &mixed{name: d.id()}
+	m := new(mixed)
 	names := make(map[string]bool)
 	for k, entry := range d.Mixture {
 		c, err := entry.compile(d.Dim)
@@ -133,6 +130,10 @@ func (d Definition) mixture() (Family, error) {
 	if math.IsInf(m.total, 0) {
 		return nil, fmt.Errorf("family %s: mixture: the sum of the weights is not finite", d.Name)
 	}
+	if n := len(d.String()); n > yamltext.MaxBytes {
+		return nil, fmt.Errorf("family %s: mixture: its definitions have %d bytes together, must be at most %d", d.Name, n, yamltext.MaxBytes)
+	}
+	m.name = d.id()
 	return m, nil
 }
 

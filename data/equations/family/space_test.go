@@ -51,11 +51,7 @@ func TestExamplesInSpace(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		f := example(t, name)
 		box := f.(Spatial).Box()
-		var laws []string
-		for _, b := range box {
-			laws = append(laws, fmt.Sprintf("uniform(%g, %g)", (3*b.Lo+b.Hi)/4, (b.Lo+3*b.Hi)/4))
-		}
-		s := simulate.Scheme{DT: 0.002, BurnIn: 3000, Thin: 1, Chains: 64, Start: simulate.Start(strings.Join(laws, "; "))}
+		s := simulate.Scheme{DT: 0.002, BurnIn: 3000, Thin: 1, Chains: 64, Start: simulate.InBox}
 		x := drawn(t, f, 8, 64, s)
 		outside := 0
 		for i, v := range x {

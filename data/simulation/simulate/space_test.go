@@ -47,6 +47,37 @@ func stationary(a, spread []float64, dim int, dt float64) []float64 {
 	return c
 }
 
+// Chains that start in the box of their equation are uniform in its middle half, as with that law by
+// name. Equations without a box have no such start.
+func TestStartInBox(t *testing.T) {
+	s := expressiontest.Space(t, 2, "-x", "1")
+	s.Box = []sde.Interval{{Lo: -2, Hi: 6}, {Lo: 10, Hi: 11}}
+	scheme := simulate.Scheme{DT: 0.01, Thin: 1, Chains: 256, Start: simulate.InBox}
+	starts := func(start simulate.Start, system sde.System, dim int) ([]float32, error) {
+		scheme.Start = start
+		x := make([]float32, scheme.Chains*dim)
+		err := simulate.Fastest().Simulate(t.Context(), x, simulate.Batch{
+			Count: 1, System: func(int) (sde.System, error) { return system, nil }, Scheme: scheme, Seed: 1, Purpose: "test",
+		}, nil)
+		return x, err
+	}
+	x, err := starts(simulate.InBox, s, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := starts("uniform(0, 4); uniform(10.25, 10.75)", s, 2)
+	if err != nil || !slices.Equal(x, same) {
+		t.Errorf("%v, not as from the uniform laws: %v", err, x[:4])
+	}
+	if lo, hi := slices.Min(x), slices.Max(x); !(lo >= 0 && lo < 0.1 && hi > 10.7 && hi <= 10.75) {
+		t.Errorf("starts from %g to %g", lo, hi)
+	}
+	line := sde.Coefficients{Grid: sde.Grid{Lo: -1, Hi: 1, N: 2}, Drift: []float32{1, -1}, Diffusion: []float32{1, 1}}
+	if _, err := starts(simulate.InBox, line, 1); err == nil || !strings.Contains(err.Error(), "without a grid") {
+		t.Errorf("a line: %v", err)
+	}
+}
+
 // A linear equation has a Gaussian law, also for steps of a size: chains have its covariance, with
 // each kind of diffusion.
 func TestSpaceHasTheLaw(t *testing.T) {

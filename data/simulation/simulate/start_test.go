@@ -23,6 +23,7 @@ func TestStartIsWrittenAsEver(t *testing.T) {
 		{"{dt: 1, start: 1}", `{"dt":1,"burn_in":0,"thin":0,"chains":0,"start":1}`, "1"},
 		{"{dt: 1, start: 1.5}", `{"dt":1,"burn_in":0,"thin":0,"chains":0,"start":1.5}`, "1.5"},
 		{"dt: 1\nstart: normal(1000, 2)", `{"dt":1,"burn_in":0,"thin":0,"chains":0,"start":"normal(1000, 2)"}`, "normal(1000, 2)"},
+		{"{dt: 1, start: box}", `{"dt":1,"burn_in":0,"thin":0,"chains":0,"start":"box"}`, InBox},
 		{"dt: 1\nstart: [\" uniform( 0,1.0 )\"]", `{"dt":1,"burn_in":0,"thin":0,"chains":0,"start":"uniform(0, 1)"}`, "uniform(0, 1)"},
 		{"dt: 1\nstart: [\"uniform(0, 1)\", \"normal(-3, 2)\"]", `{"dt":1,"burn_in":0,"thin":0,"chains":0,"start":["uniform(0, 1)","normal(-3, 2)"]}`, "uniform(0, 1); normal(-3, 2)"},
 	} {

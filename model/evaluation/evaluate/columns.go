@@ -42,6 +42,7 @@ func (r *Results) sections() []section {
 		s.addSinkhorn()
 	}
 	s.addPhysicalTimes()
+	s.addComponents()
 	s.add("time (s)", []string{"set-up", "solve"}, func(row Row) []string {
 		return []string{seconds(row.SetupSeconds), seconds(row.SolveSeconds)}
 	})

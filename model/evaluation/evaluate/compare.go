@@ -58,7 +58,7 @@ func compare(ctx context.Context, v experiment.Evaluation, functions []heldOutFu
 // that the plan at any useful blur is a matching of points, whose cost comes from
 // their small number. Two sets of 4,096 from N(0,I) are at 37 of 64 = E½|x−y|².
 func distances(v experiment.Evaluation, f heldOutFunction, x []float32) (d FunctionResult, observed *observables.Observed, err error) {
-	d.Index, d.Time = f.index, f.time
+	d.Index, d.Component, d.Time = f.index, f.component, f.time
 	dim := f.function.System.Dim()
 	ours := cloud(f.frame.Standardised(x), dim)
 	if f.potential != nil {

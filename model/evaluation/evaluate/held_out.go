@@ -10,6 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/evaluation/observables"
 	"github.com/ergoflow/ergoflow/model/training/flow"
@@ -20,6 +21,7 @@ import (
 type heldOutFunction struct {
 	index     int // within the experiment
 	function  family.Function
+	component string             // of a mixture
 	time      float64            // physical; 0 where the family has none
 	reference []float32          // [N, d]
 	diagnosed diagnosed          // chains of reference; none of independent draws
@@ -61,6 +63,9 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 	if err != nil {
 		return nil, err
 	}
+	if o.TrainedOn != "" && len(frame) > 0 {
+		frame = frameOfSamples(s, f.Dim())
+	}
 	first, _ := d.ShardRange(d.HeldOutShard())
 	functions := make([]heldOutFunction, e.Evaluation.Functions)
 	for i := range functions {
@@ -72,7 +77,7 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 			return nil, err
 		}
 		reference := slices.Clone(subsample(s.Samples(i), e.Evaluation.Samples, f.Dim())) // the shard is closed
-		functions[i] = heldOutFunction{index: first + i, function: made, frame: frame}
+		functions[i] = heldOutFunction{index: first + i, function: made, component: componentOf(f, d.Seed, first+i), frame: frame}
 		functions[i].compareWith(reference)
 		if timed, ok := f.(family.Timed); ok {
 			functions[i].time = timed.Time(d.Seed, first+i)
@@ -99,6 +104,24 @@ func (o Options) frame(dim int) (flow.Frame, error) {
 		return nil, fmt.Errorf("the frame of distances has %d coordinates, states have %d", len(o.Frame), dim)
 	}
 	return o.Frame, nil
+}
+
+// frameOfSamples is the frame of all samples of a shard, for a family that the network's own frame is
+// not of.
+func frameOfSamples(s *shard.Shard, dim int) flow.Frame {
+	moments, frame := make([]shard.Moments, dim), make(flow.Frame, dim)
+	for i := range s.Manifest().Count {
+		for at, v := range s.Samples(i) {
+			moments[at%dim].Add(v)
+		}
+	}
+	for k, m := range moments {
+		frame[k] = shard.Standard{Mean: m.Mean(), Std: math.Sqrt(m.Variance())}
+		if !(frame[k].Std > 0) {
+			frame[k].Std = 1
+		}
+	}
+	return frame
 }
 
 // diagnoseReferences diagnoses the chains of which the references consist.

@@ -16,6 +16,7 @@ func (r *Results) notes() []string {
 		ScaleNote(e),
 		fmt.Sprintf("%d held-out functions, %d samples each.", r.Functions, r.Samples),
 	}
+	notes = append(notes, r.familyNotes()...)
 	if len(r.Units) > 0 {
 		notes = append(notes, r.unitsNote())
 	}
@@ -68,7 +69,11 @@ func (r *Results) unitsNote() string {
 	if r.Dim > 2 { // all the same
 		units = units[:1]
 	}
-	return fmt.Sprintf("Distances, blur and the bound of mixed are in units of the training samples' standard deviation along each axis: %s.", strings.Join(units, " and "))
+	of := "training"
+	if r.TrainedOn != "" {
+		of = "held-out"
+	}
+	return fmt.Sprintf("Distances, blur and the bound of mixed are in units of the %s samples' standard deviation along each axis: %s.", of, strings.Join(units, " and "))
 }
 
 // energies are the pooled energies of the reference, for particles.

@@ -16,9 +16,12 @@ type Results struct {
 	Dim        int                   `json:"dim"`        // numbers of a sample
 	Functions  int                   `json:"functions"`
 	Samples    int                   `json:"samples"` // per function and row
-	// Units are the standard deviations of the training samples along each axis, where
-	// the flow's states are standardised: distances are then relative to them. Without
-	// Units they are in the unit of x.
+	// TrainedOn is the family that the network was trained on, if that of the experiment was
+	// chosen for the evaluation.
+	TrainedOn string `json:"trained_on,omitempty"`
+	// Units are the standard deviations of the training samples along each axis, with TrainedOn
+	// those of the held-out samples, where the flow's states are standardised:
+	// distances are then relative to them. Without Units they are in the unit of x.
 	Units []float64 `json:"units,omitempty"`
 	Rows  []Row     `json:"rows"`
 	// ReferenceToExact is the W2 distance of each reference set from the exact
@@ -63,6 +66,8 @@ type Row struct {
 	Verdicts *Verdicts `json:"verdicts,omitempty"`
 	// Calibration is of the model, over the functions; missing for fewer than 16 of them.
 	Calibration []Calibration `json:"calibration,omitempty"`
+	// Components has the row by component, for mixtures.
+	Components []ComponentResult `json:"components,omitempty"`
 	// Times has the row by physical time, for families that have it.
 	Times []TimeInterval `json:"times,omitempty"`
 }
@@ -71,6 +76,7 @@ type Row struct {
 // that its dimension does not have are zero, and left out of JSON.
 type FunctionResult struct {
 	Index             int     `json:"index"`                       // within the experiment
+	Component         string  `json:"component,omitempty"`         // of a mixture
 	Time              float64 `json:"time,omitzero"`               // physical, of families that have it
 	Sinkhorn          float64 `json:"sinkhorn,omitzero"`           // annealed as GeomLoss does by default; not of particles
 	SinkhornConverged float64 `json:"sinkhorn_converged,omitzero"` // up to MaxConvergedDim

@@ -33,6 +33,10 @@ type Options struct {
 	Store      *shard.Dir // has the held-out shard; Run generates it if it is missing
 	Simulator  simulate.Simulator
 	Kinds      []Kind // rows to compute; none: all
+	// TrainedOn is the family that the state was trained on, if that of the experiment was chosen
+	// for the evaluation (Experiment.Transferred). Distances are then in units of the held-out
+	// samples, so that those of several networks can be compared.
+	TrainedOn string
 	// Frame has the coordinates in which distances are measured. Nil: those of the state. The
 	// distances of two states can be compared only in one frame.
 	Frame flow.Frame
@@ -114,6 +118,7 @@ func (o Options) newResults(dim, functions int) *Results {
 	hash := o.State.ParameterHash()
 	return &Results{
 		Version:    ergoflow.Version,
+		TrainedOn:  o.TrainedOn,
 		Experiment: o.Experiment,
 		Run:        cmp.Or(o.State.Run, o.Experiment.Hash()),
 		Step:       int(o.State.Step),
@@ -170,6 +175,7 @@ func (m method) evaluate(
 		}
 	}
 	row.summarise(mixed, f)
+	row.Components = byComponent(row.Functions, f)
 	if timed, ok := f.(family.Timed); ok {
 		row.Times = intervals(row.Functions, timed.Times())
 	}

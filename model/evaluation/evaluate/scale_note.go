@@ -58,7 +58,7 @@ type choice struct{ path, text string }
 func choices(e experiment.Experiment) []choice {
 	t, network := e.Training, sensorConfig(e)
 	return []choice{
-		{"data.family", "family " + e.Data.Family},
+		{"data.family", "family " + describeFamily(e.Data.Family)},
 		{"training.coupling", fmt.Sprintf("coupling %s", t.Coupling)},
 		{"model.deeponet.fields", "inputs " + strings.Join(Inputs(e), " and ")},
 		{"data.draws", fmt.Sprintf("%s draws", cmp.Or(e.Data.Draws, data.Simulated))},

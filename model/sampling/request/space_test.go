@@ -2,6 +2,7 @@ package request_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -50,6 +51,24 @@ func TestSpace(t *testing.T) {
 		var input *request.InputError
 		if !errors.Is(err, test.kind) || !errors.As(err, &input) || input.Input != test.input || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q, %q: %v", test.drift, test.diffusion, err)
+		}
+	}
+}
+
+// An equation is compared with each component of a mixture. Between two of them it is beyond both.
+func TestSpaceOfMixture(t *testing.T) {
+	const component = `{"family":{"name":"%s","dim":2,"box":[%s],"parameters":{"a":"uniform(%s)"},"drift":"-a*x","diffusion":%s},"weight":1}`
+	e := load(t, "anyd")
+	e.Data.Family = `{"name":"m","dim":2,"mixture":[` +
+		fmt.Sprintf(component, "slow", "-1, 1", "1, 2", `"1"`) + "," +
+		fmt.Sprintf(component, "fast", "-4, 4", "8, 9", `["1", "1"]`) + "]}"
+	for drift, warned := range map[string]bool{"-1.5*x": false, "-8.5*x": false, "-5*x": true, "-20*x": true} {
+		target, err := resolve(t, request.Request{Drift: []string{drift}, Diffusion: []string{"1"}}, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(target.Warnings, "; "); strings.Contains(text, "nearest component") != warned || !warned && text != "" {
+			t.Errorf("%s: warnings %q", drift, text)
 		}
 	}
 }
