@@ -41,6 +41,7 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	if err != nil {
 		return Experiment{}, err
 	}
+	e.forgetStarts() // those of the preset's family, which may not be ours
 	if err := yamltext.Decode(file, &e); err != nil {
 		return Experiment{}, yamlError(yamlPath, err)
 	}
@@ -81,13 +82,32 @@ func (e *Experiment) setStarts() {
 	if start == "" {
 		return
 	}
+	for _, s := range e.schemes() {
+		s.Start = cmp.Or(s.Start, start)
+	}
+}
+
+// forgetStarts takes away the starts that setStarts gives for the family of e, so that it gives
+// those of another one.
+func (e *Experiment) forgetStarts() {
+	f, err := e.Family()
+	if err != nil {
+		return
+	}
+	usual := e.Data.DefaultStart(f)
+	for _, s := range e.schemes() {
+		if s.Start == usual {
+			s.Start = ""
+		}
+	}
+}
+
+func (e *Experiment) schemes() []*simulate.Scheme {
 	schemes := []*simulate.Scheme{&e.Data.Training, &e.Data.Reference}
 	for i := range e.Evaluation.MCMC {
 		schemes = append(schemes, &e.Evaluation.MCMC[i].Scheme)
 	}
-	for _, s := range schemes {
-		s.Start = cmp.Or(s.Start, start)
-	}
+	return schemes
 }
 
 // Family returns the family of a valid experiment. A command resolves it once, at its

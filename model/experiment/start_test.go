@@ -40,6 +40,11 @@ func trained(t *testing.T, e experiment.Experiment) (*state.State, []byte) {
 	if e.Training.States == "standardised" {
 		st.Normalisation["state[0]"] = shard.Standard{Mean: 1000, Std: 2}
 	}
+	if e.Training.States == "whitened" {
+		for k := range e.Velocity().Dim() {
+			st.Normalisation[shard.State(k)] = shard.Standard{Mean: 1, Std: 2}
+		}
+	}
 	for k := range 16 {
 		st.Normalisation[fmt.Sprintf("probes[%d]", k)] = shard.Standard{Mean: float64(k), Std: 1}
 	}

@@ -3,9 +3,9 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
-	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // ErrTransfer means that a network cannot be evaluated on a family.
@@ -16,28 +16,16 @@ var ErrTransfer = errors.New("the network cannot be evaluated on this family")
 // relative to dir. Chains that start where the experiment's family has them by default start where
 // the other one has them. It fails with ErrTransfer if the network reads equations of another shape.
 func (e Experiment) Transferred(reference, dir string) (Experiment, error) {
-	own, err := e.Family()
+	text, err := family.Resolve(reference, dir)
 	if err != nil {
 		return e, err
 	}
 	other := e
-	if other.Data.Family, err = family.Resolve(reference, dir); err != nil {
-		return e, err
-	}
+	other.Evaluation.MCMC = slices.Clone(e.Evaluation.MCMC)
+	other.forgetStarts()
+	other.Data.Family, other.Data.Imports = text, nil
 	if _, err := other.Family(); err != nil {
 		return e, err
-	}
-	other.Data.Imports = nil
-	usual := e.Data.DefaultStart(own)
-	other.Evaluation.MCMC = append([]MCMC(nil), e.Evaluation.MCMC...)
-	schemes := []*simulate.Scheme{&other.Data.Training, &other.Data.Reference}
-	for i := range other.Evaluation.MCMC {
-		schemes = append(schemes, &other.Evaluation.MCMC[i].Scheme)
-	}
-	for _, s := range schemes {
-		if s.Start == usual {
-			s.Start = ""
-		}
 	}
 	other.fitSpace()
 	other.setStarts()
