@@ -2,7 +2,6 @@ package family
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
