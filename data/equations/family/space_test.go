@@ -26,7 +26,11 @@ func example(t *testing.T, name string, replace ...string) Family {
 	if len(replace) > 0 && changed == string(text) {
 		t.Fatalf("%s: nothing changed", name)
 	}
-	return defined(t, changed)
+	line, err := Resolve(changed, "../../../docs/families") // where a mixture has its components
+	if err != nil {
+		t.Fatal(err)
+	}
+	return defined(t, line)
 }
 
 // drawn are samples of the first functions: [functions, samples, dim].
