@@ -45,7 +45,7 @@ def call(o, name, verb, *more):
     """Runs the program on one of the runs, with its output in a log."""
     _, _, family, sets = RUNS[name]
     line = [o.ergoflow, verb, "anyd", "--preset", "demo", "--dir", o.dir / name, *more]
-    for s in ["data.held_out=64", "evaluation.functions=64", "evaluation.mcmc=[]", f"data.family={FAMILIES / family}.yaml", *sets]:
+    for s in ["data.held_out=64", "evaluation.functions=32", "evaluation.samples=512", "evaluation.mcmc=[]", f"data.family={FAMILIES / family}.yaml", *sets]:
         line += ["--set", s]
     o.dir.mkdir(parents=True, exist_ok=True)
     with open(o.dir / f"{name}.log", "a") as log:
