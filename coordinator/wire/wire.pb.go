@@ -5654,6 +5654,7 @@ type Coordinator struct {
 	Version        string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`     // of its program, for people
 	Protocol       uint32                 `protobuf:"varint,16,opt,name=protocol,proto3" json:"protocol,omitempty"` // the newest that it speaks
 	OldestProtocol uint32                 `protobuf:"varint,17,opt,name=oldest_protocol,json=oldestProtocol,proto3" json:"oldest_protocol,omitempty"`
+	Revoked        []byte                 `protobuf:"bytes,18,opt,name=revoked,proto3" json:"revoked,omitempty"`                      // what its list has and its ledger lacks, as in revoked.json, over TLS
 	Begun          bool                   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`                          // it has taken part in the consensus
 	HasLedger      bool                   `protobuf:"varint,5,opt,name=has_ledger,json=hasLedger,proto3" json:"has_ledger,omitempty"` // it has a ledger of a time when it was alone
 	Peers          []string               `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`                           // control addresses that it was started with
@@ -5745,6 +5746,13 @@ func (x *Coordinator) GetOldestProtocol() uint32 {
 		return x.OldestProtocol
 	}
 	return 0
+}
+
+func (x *Coordinator) GetRevoked() []byte {
+	if x != nil {
+		return x.Revoked
+	}
+	return nil
 }
 
 func (x *Coordinator) GetBegun() bool {
@@ -6653,7 +6661,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
 	"\x0fSaveFlightReply\"\x10\n" +
 	"\x0eFlightsRequest\"\x14\n" +
-	"\x12CoordinatorRequest\"\xdb\x03\n" +
+	"\x12CoordinatorRequest\"\xf5\x03\n" +
 	"\vCoordinator\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brotation\x18\x0f \x01(\fR\brotation\x12\x16\n" +
@@ -6661,7 +6669,8 @@ const file_wire_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x1a\n" +
 	"\bprotocol\x18\x10 \x01(\rR\bprotocol\x12'\n" +
-	"\x0foldest_protocol\x18\x11 \x01(\rR\x0eoldestProtocol\x12\x14\n" +
+	"\x0foldest_protocol\x18\x11 \x01(\rR\x0eoldestProtocol\x12\x18\n" +
+	"\arevoked\x18\x12 \x01(\fR\arevoked\x12\x14\n" +
 	"\x05begun\x18\x04 \x01(\bR\x05begun\x12\x1d\n" +
 	"\n" +
 	"has_ledger\x18\x05 \x01(\bR\thasLedger\x12\x14\n" +
