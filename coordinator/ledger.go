@@ -40,7 +40,7 @@ var (
 	keyNext           = []byte("next")
 	bucketRuns        = []byte("runs")
 	bucketSchedules   = []byte("schedules")
-	bucketStarts      = []byte("starts") // ID of a coordinator → how often its process has begun
+	bucketStarts      = []byte("starts")  // ID of a coordinator → how often its process has begun
 	bucketRevoked     = []byte("revoked") // serial or identity → time, where there are several coordinators
 	bucketConsensus   = []byte("consensus")
 	keyApplied        = []byte("applied") // 8 bytes, big endian
