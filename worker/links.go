@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -64,6 +65,22 @@ func (r *rates) set(id ergoflow.WorkerID, rate float64) {
 	r.of[id] = rate
 }
 
+// summary is how many have been measured, and the least and the largest rate.
+func (r *rates) summary() (known int, least, most float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rate := range r.of {
+		if rate == 0 {
+			continue
+		}
+		if known++; known == 1 {
+			least = rate
+		}
+		least, most = min(least, rate), max(most, rate)
+	}
+	return known, least, most
+}
+
 // measureLinks measures what comes from workers that it has not measured, one after the other, as
 // long as this worker does not train.
 func (w *worker) measureLinks(ctx context.Context) error {
@@ -72,7 +89,8 @@ func (w *worker) measureLinks(ctx context.Context) error {
 		host, _, _ := net.SplitHostPort(m.DataAddress)
 		return host == own
 	})
-	for _, m := range w.rates.unknown(w.id, elsewhere) {
+	next := w.rates.unknown(w.id, elsewhere)
+	for _, m := range next {
 		if ctx.Err() != nil || w.trains() {
 			return nil
 		}
@@ -84,6 +102,11 @@ func (w *worker) measureLinks(ctx context.Context) error {
 			w.log.Debug("a link is not measured", "from", m.ID, "error", err)
 		}
 		w.rates.set(m.ID, rate)
+	}
+	if len(next) > 0 {
+		known, least, most := w.rates.summary()
+		w.log.Info("measured what other workers can send to this one", "workers", known,
+			"least", fmt.Sprintf("%.3g MB/s", least/1e6), "most", fmt.Sprintf("%.3g MB/s", most/1e6))
 	}
 	return nil
 }

@@ -32,6 +32,9 @@ func TestUnknownRates(t *testing.T) {
 	if len(next) != mostRates-2 || next[0].ID != "w53" || r.get("w51") != 5 {
 		t.Errorf("%d, from %v on", len(next), next[0].ID)
 	}
+	if known, least, most := r.summary(); known != 1 || least != 5 || most != 5 {
+		t.Errorf("%d are known, from %v to %v", known, least, most)
+	}
 	// Those that have gone are forgotten: the next process may be elsewhere.
 	if next := r.unknown("w50", all[:3]); len(next) != 3 || r.get("w51") != 0 {
 		t.Errorf("%v, and %v", next, r.get("w51"))
