@@ -45,6 +45,10 @@ func writeCorpus(t *testing.T, dir string) {
 			},
 			Schedules: []queue.Schedule{{Name: "nightly", Spec: "30 2 * * *", Zone: "Europe/Berlin", Config: "/c.yaml", PauseAfter: 5, Added: at, State: schedule.State{Decided: at}}},
 		}),
+		l.revoke(trust.Revocations{
+			Serials:    []trust.RevokedSerial{{Serial: "0123456789abcdef0123456789abcdef", Time: at}},
+			Identities: []trust.RevokedIdentity{{Identity: trust.Identity{Cluster: "lab", Role: trust.Worker, Name: "gpu-1"}, Time: at}},
+		}),
 		l.Apply(41, nil),
 	} {
 		if err != nil {
@@ -130,7 +134,11 @@ func ledgerOf(t *testing.T, l *ledger) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]any{"slots": slots, "queue": queued, "tokens": tokens, "cluster": cluster, "starts": starts, "applied": applied}
+	revoked, err := l.revoked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]any{"revoked": revoked, "slots": slots, "queue": queued, "tokens": tokens, "cluster": cluster, "starts": starts, "applied": applied}
 }
 
 // A directory, an entry and a snapshot of a later format are refused by name, and the directory is

@@ -40,7 +40,8 @@ var (
 	keyNext           = []byte("next")
 	bucketRuns        = []byte("runs")
 	bucketSchedules   = []byte("schedules")
-	bucketStarts      = []byte("starts") // ID of a coordinator → how often its process has begun
+	bucketStarts      = []byte("starts")  // ID of a coordinator → how often its process has begun
+	bucketRevoked     = []byte("revoked") // serial or identity → time, where there are several coordinators
 	bucketConsensus   = []byte("consensus")
 	keyApplied        = []byte("applied") // 8 bytes, big endian
 	keyTokens         = []byte("tokens")  // without their secrets
@@ -159,7 +160,7 @@ func verifyEntries(tx *bbolt.Tx) error {
 	err := errors.Join(boltfile.CheckFormat(tx, ledgerFormat), boltfile.Check(tx))
 	return errors.Join(err, tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 		switch {
-		case bytes.Equal(name, bucketMeta), bytes.Equal(name, bucketRuns), bytes.Equal(name, bucketSchedules), bytes.Equal(name, bucketStarts), bytes.Equal(name, bucketConsensus):
+		case bytes.Equal(name, bucketMeta), bytes.Equal(name, bucketRuns), bytes.Equal(name, bucketSchedules), bytes.Equal(name, bucketStarts), bytes.Equal(name, bucketRevoked), bytes.Equal(name, bucketConsensus):
 			return nil // verifyValues reads all of them
 		case !bytes.Equal(name, bucketCoordinator):
 			return fmt.Errorf("it has the unknown bucket %.40q", name)
@@ -190,6 +191,9 @@ func (l *ledger) verifyValues() error {
 		return err
 	}
 	if err := l.eachStart(func(string, uint64) {}); err != nil {
+		return err
+	}
+	if _, err := l.revoked(); err != nil {
 		return err
 	}
 	queued, err := l.loadQueue()

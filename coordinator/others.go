@@ -23,12 +23,14 @@ type others struct {
 
 // meet asks the others who they are. It says in the log who does not answer. A follower takes over
 // the gossip's keys of the one that leads, and joins that one's gossip if it does not have it:
-// coordinators begin without each other's, and one that is started again knows nobody.
+// coordinators begin without each other's, and one that is started again knows nobody. What one
+// has revoked counts at all.
 func (o *others) meet(ctx context.Context) error {
 	k := o.coordinator
+	obeyed := k.security.obeyRevocations(ctx) // before others are asked, which may take its time
 	members, err := k.node.Others()
 	if err != nil {
-		return err
+		return errors.Join(obeyed, err)
 	}
 	own, err := k.node.Describe()
 	if err != nil {
@@ -60,7 +62,7 @@ func (o *others) meet(ctx context.Context) error {
 		}
 	}
 	k.silent.Store(int32(silent))
-	return errors.Join(o.inviteOthers(ctx, own.GetAddress()), k.noteStarts(seen))
+	return errors.Join(obeyed, o.inviteOthers(ctx, own.GetAddress()), k.noteStarts(seen), k.enterRevocations(ctx, seen))
 }
 
 // inviteOthers adds those with which the cluster was to begin, each once, where this coordinator

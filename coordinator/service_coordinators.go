@@ -45,6 +45,9 @@ func (m *members) Introduce(context.Context, *wire.CoordinatorRequest) (*wire.Co
 	if s := m.coordinator.security; err == nil && s != nil && m.coordinator.term.Load() != nil {
 		c.Rotation, err = s.keys.encoded()
 	}
+	if s := m.coordinator.security; err == nil && s != nil {
+		c.Revoked, err = s.tellRevocations()
+	}
 	return c, err
 }
 

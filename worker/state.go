@@ -10,7 +10,6 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
-	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -43,34 +42,20 @@ func (w *worker) hello() message.Hello {
 // describe reports the training state. From all reports the coordinator chooses the
 // generation's state.
 func (w *worker) describe(ctx context.Context, generation ergoflow.Generation) (message.Report, error) {
-	report := message.Report{Generation: generation, Latencies: w.latencies()}
+	report := message.Report{Generation: generation, Links: w.links()}
 	r := w.replica.Load()
 	if r == nil {
 		return report, nil
 	}
 	w.following.Finish(ctx)
 	w.following = nil
+	report.SumBytes = r.BucketBytes()
 	mark, hash, err := r.Fingerprint()
 	if errors.Is(err, replica.ErrNoState) {
 		return report, nil
 	}
 	report.HasState, report.State, report.Hash = true, mark, string(hash[:])
 	return report, err
-}
-
-// latencies to other workers, by which the coordinator orders the ring.
-func (w *worker) latencies() []message.Latency {
-	members := w.gossip.Load()
-	if members == nil {
-		return nil
-	}
-	var list []message.Latency
-	for _, m := range members.Latencies() {
-		if m.Role == gossip.RoleWorker {
-			list = append(list, message.Latency{Peer: ergoflow.WorkerID(m.Name), Seconds: m.Latency.Seconds()})
-		}
-	}
-	return list
 }
 
 // takeState brings the replica to the state that a generation begins with.

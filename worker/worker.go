@@ -113,7 +113,8 @@ type worker struct {
 	shards    *shards                       // of the last order; used by the session's work alone
 	copies    atomic.Pointer[shard.Dir]     // of shards; nil: none
 	gossip    atomic.Pointer[gossip.Gossip] // once it has joined
-	following *peer.Following               // of the replica; used by the session's work alone
+	rates     rates
+	following *peer.Following // of the replica; used by the session's work alone
 
 	changeBatch func(*replica.Batch)
 }
@@ -275,6 +276,10 @@ func (w *worker) join(ctx context.Context, c Config, listener, watchers net.List
 			return nil
 		})
 	}
+	group.Go(func() error {
+		upkeep.Every(ctx, upkeepInterval, w.measureLinks, upkeep.Log(w.log, "measuring links"))
+		return nil
+	})
 	if c.Joined != nil {
 		c.Joined()
 	}

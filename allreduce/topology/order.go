@@ -1,39 +1,51 @@
 package topology
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
-// exactly is the largest number of hosts whose best order is found by trying all, in H²·2^H
-// steps; more are improved from the given order.
-const exactly = 12
+// Links is what is known of the links between ranks, from a to b. The two directions of a link
+// may differ. A value that is negative, or no number, is unknown, and so is a rate of zero.
+type Links struct {
+	Latency func(a, b int) float64 // seconds that a small message takes
+	Rate    func(a, b int) float64 // bytes a second
+	Bytes   float64                // of a vector that the ranks sum; 0: latencies alone count
+}
 
 // worthwhile is the share of the given order's time that another may take at most. Measured
 // latencies differ by some percent from one time to the next, and a ring need not follow.
 const worthwhile = 0.9
 
-// Order returns the ranks in an order in which a ring passes each host once, and the hosts
-// in a circle whose latencies add up to least, as far as they are known. The first rank stays
-// the first, ranks of a host keep their order, and so do hosts where another order gains
-// less than a tenth.
-//
-// latency is of a message from rank a to rank b in any unit, and negative where it is unknown.
-// It may differ between the two directions. Unknown ones count as the mean of the known.
-func Order(l Layout, latency func(a, b int) float64) []int {
+// Order returns the ranks in an order in which a ring passes each host once, and takes the least
+// time, as far as the links are known. The first rank stays the first, ranks of a host keep their
+// order, and so do hosts where another order gains less than a tenth. Unknown latencies, and
+// unknown rates, count as the mean of the known.
+func Order(l Layout, links Links) []int {
 	byHost := make([][]int, l.hosts)
 	for r, h := range l.host {
 		byHost[h] = append(byHost[h], r)
 	}
+	part := links.Bytes / float64(len(l.host))
+	p := paths{
+		latency: between(byHost, links.Latency),
+		passing: between(byHost, func(a, b int) float64 {
+			if part == 0 {
+				return 0
+			}
+			rate := links.Rate(a, b)
+			if !(rate > 0) {
+				return -1
+			}
+			return part / rate
+		}),
+	}
 	var order []int
-	for _, h := range circle(between(byHost, latency)) {
+	for _, h := range p.circle() {
 		order = append(order, byHost[h]...)
 	}
 	return order
 }
 
-// between is the least latency from each host to each other.
-func between(byHost [][]int, latency func(a, b int) float64) [][]float64 {
+// between is the least time from each host to each other.
+func between(byHost [][]int, time func(a, b int) float64) [][]float64 {
 	cost := make([][]float64, len(byHost))
 	sum, known := 0.0, 0
 	for i := range cost {
@@ -42,7 +54,7 @@ func between(byHost [][]int, latency func(a, b int) float64) [][]float64 {
 			cost[i][j] = math.Inf(1)
 			for _, a := range byHost[i] {
 				for _, b := range byHost[j] {
-					if t := latency(a, b); i != j && t >= 0 && !math.IsInf(t, 1) {
+					if t := time(a, b); i != j && t >= 0 && !math.IsInf(t, 1) {
 						cost[i][j] = min(cost[i][j], t)
 					}
 				}
@@ -57,169 +69,86 @@ func between(byHost [][]int, latency func(a, b int) float64) [][]float64 {
 			switch {
 			case i == j:
 				cost[i][j] = 0
-			case math.IsInf(cost[i][j], 1) && known > 0:
-				cost[i][j] = sum / float64(known)
 			case math.IsInf(cost[i][j], 1):
-				cost[i][j] = 1
+				cost[i][j] = sum / float64(max(known, 1))
 			}
 		}
 	}
 	return cost
 }
 
-// circle is the order of the hosts from host 0 on.
-func circle(cost [][]float64) []int {
-	given := make([]int, len(cost))
+// paths are those from each host to each other, in seconds: of a small message, and that a rank's
+// part of the vector takes from its first byte to its last.
+type paths struct{ latency, passing [][]float64 }
+
+// time is that of a sum in a ring of the hosts. Each part goes round twice, and so has each latency
+// before it twice. Meanwhile each path passes 2(H-1) parts, one after the other: the slowest
+// path holds all up, but for the first parts on their way to it.
+//
+//	T = 2·Σ latency + Σ passing + (H-2)·max passing
+func (p paths) time(order []int) float64 {
+	return 2*length(p.latency, order) + length(p.passing, order) + float64(len(order)-2)*p.slowest(order)
+}
+
+// slowest is the longest passing in a circle.
+func (p paths) slowest(order []int) (t float64) {
+	for i, h := range order {
+		t = max(t, p.passing[h][order[(i+1)%len(order)]])
+	}
+	return t
+}
+
+const (
+	// avoiding is how often circle looks for a ring without the slowest paths of the last one.
+	avoiding = 8
+	// asSlow is the share of the slowest path's time from which on others are as slow.
+	asSlow = 0.8
+)
+
+// circle is the order of the hosts from host 0 on. The sum of the paths' costs is what the solver of
+// the asymmetric travelling salesman's problem makes least. The slowest path counts beside the
+// sum, so circle forbids those of each ring and solves again, until they cannot be avoided.
+func (p paths) circle() []int {
+	n := len(p.latency)
+	given := make([]int, n)
 	for i := range given {
 		given[i] = i
 	}
-	if len(cost) < 3 {
+	if n < 3 {
 		return given
 	}
-	best := slices.Clone(given)
-	if len(cost) <= exactly {
-		best = shortest(cost)
-	} else {
-		if near := nearest(cost); length(cost, near) < length(cost, given) {
-			best = near
+	cost, most := make([][]float64, n), 0.0
+	for i := range cost {
+		cost[i] = make([]float64, n)
+		for j := range cost[i] {
+			cost[i][j] = 2*p.latency[i][j] + p.passing[i][j]
+			most = max(most, cost[i][j])
 		}
-		improve(cost, best)
 	}
-	if length(cost, best) > worthwhile*length(cost, given) {
+	forbidden := float64(n) * most // is dearer than any circle
+	best := given
+	for range avoiding {
+		order := tour(cost)
+		if length(cost, order) > forbidden {
+			break
+		}
+		if p.time(order) < p.time(best) {
+			best = order
+		}
+		limit := asSlow * p.slowest(order)
+		if limit == 0 {
+			break
+		}
+		for i := range cost {
+			for j := range cost[i] {
+				if i != j && p.passing[i][j] >= limit && cost[i][j] <= most {
+					cost[i][j] += forbidden
+				}
+			}
+		}
+	}
+	if p.time(best) > worthwhile*p.time(given) {
 		return given
 	}
 	return best
-}
-
-// length of a circle.
-func length(cost [][]float64, order []int) float64 {
-	total := 0.0
-	for i, h := range order {
-		total += cost[h][order[(i+1)%len(order)]]
-	}
-	return total
-}
-
-// shortest is the shortest circle, by dynamic programming over sets of hosts (Held and Karp
-// 1962): least[s][j] is the shortest path from host 0 through the set s that ends at j.
-func shortest(cost [][]float64) []int {
-	n := len(cost) - 1 // hosts 1 … n are bits 0 … n-1
-	least, before := make([][]float64, 1<<n), make([][]int, 1<<n)
-	for s := 1; s < 1<<n; s++ {
-		least[s], before[s] = make([]float64, n), make([]int, n)
-		for j := range n {
-			least[s][j] = math.Inf(1)
-			if s&(1<<j) == 0 {
-				continue
-			}
-			rest := s &^ (1 << j)
-			if rest == 0 {
-				least[s][j], before[s][j] = cost[0][j+1], -1
-				continue
-			}
-			for i := range n {
-				if t := least[rest][i] + cost[i+1][j+1]; t < least[s][j] { // infinite where i is not in rest
-					least[s][j], before[s][j] = t, i
-				}
-			}
-		}
-	}
-	s, end := 1<<n-1, 0
-	for j := range n {
-		if least[s][j]+cost[j+1][0] < least[s][end]+cost[end+1][0] {
-			end = j
-		}
-	}
-	order := make([]int, n+1)
-	for i := n; i > 0; i-- {
-		order[i] = end + 1
-		s, end = s&^(1<<end), before[s][end]
-	}
-	return order
-}
-
-// nearest goes from each host to the nearest of those that are left.
-func nearest(cost [][]float64) []int {
-	order := make([]int, len(cost))
-	left := make([]int, len(cost)-1)
-	for i := range left {
-		left[i] = i + 1
-	}
-	for i := 1; i < len(order); i++ {
-		here, best := order[i-1], 0
-		for k, h := range left {
-			if cost[here][h] < cost[here][left[best]] {
-				best = k
-			}
-		}
-		order[i] = left[best]
-		left = slices.Delete(left, best, best+1)
-	}
-	return order
-}
-
-// looks bounds the pairs of places that improve looks at. The coordinator waits for it.
-const looks = 2_000_000
-
-// improve shortens a circle until moving no run of up to three hosts to another place
-// (Or-opt), and turning no run around (2-opt), shortens it. Host 0 stays the first.
-func improve(cost [][]float64, order []int) {
-	for range looks/(len(order)*len(order)) + 1 {
-		if !moved(cost, order) && !turned(cost, order) {
-			return
-		}
-	}
-}
-
-// noise is the gain that counts as none, relative to the length.
-const noise = 1e-9
-
-func moved(cost [][]float64, order []int) bool {
-	n, least := len(order), noise*length(cost, order)
-	at := func(i int) int { return order[i%n] }
-	for run := 1; run <= 3; run++ {
-		for i := 1; i+run <= n; i++ {
-			first, last := order[i], order[i+run-1]
-			freed := cost[order[i-1]][first] + cost[last][at(i+run)] - cost[order[i-1]][at(i+run)]
-			for j := range n { // between j and j+1
-				if j >= i-1 && j < i+run {
-					continue
-				}
-				if added := cost[order[j]][first] + cost[last][at(j+1)] - cost[order[j]][at(j+1)]; freed-added > least {
-					hosts := slices.Clone(order[i : i+run])
-					copy(order, slices.Insert(slices.Delete(slices.Clone(order), i, i+run), place(j, i, run), hosts...))
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// place is where a run that was at i is inserted to come after what was at j.
-func place(j, i, run int) int {
-	if j > i {
-		return j + 1 - run
-	}
-	return j + 1
-}
-
-func turned(cost [][]float64, order []int) bool {
-	n, least := len(order), noise*length(cost, order)
-	for i := 1; i < n-1; i++ {
-		// What the run i … j costs forwards and backwards, as j grows.
-		forwards, backwards := 0.0, 0.0
-		for j := i + 1; j < n; j++ {
-			forwards += cost[order[j-1]][order[j]]
-			backwards += cost[order[j]][order[j-1]]
-			next := order[(j+1)%n]
-			gain := cost[order[i-1]][order[i]] + forwards + cost[order[j]][next] -
-				cost[order[i-1]][order[j]] - backwards - cost[order[i]][next]
-			if gain > least {
-				slices.Reverse(order[i : j+1])
-				return true
-			}
-		}
-	}
-	return false
 }

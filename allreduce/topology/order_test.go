@@ -120,7 +120,7 @@ func TestOrderFindsSites(t *testing.T) {
 			}
 			return 20 + float64(site(b))
 		}
-		order := Order(l, latency)
+		order := Order(l, Links{Latency: latency})
 		isCircle(t, order, 2*hosts)
 		changes := 0
 		for i, r := range order {
@@ -140,18 +140,100 @@ func TestOrderKeeps(t *testing.T) {
 	scattered := []string{"a:1", "b:1", "a:2", "c:1", "b:2", "a:3"}
 	unknown := func(a, b int) float64 { return -1 }
 	want := []int{0, 2, 5, 1, 4, 3}
-	if got := Order(Of(scattered), unknown); !slices.Equal(got, want) {
+	if got := Order(Of(scattered), Links{Latency: unknown, Rate: unknown, Bytes: 1e6}); !slices.Equal(got, want) {
 		t.Errorf("unknown latencies: %v", got)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	similar := func(a, b int) float64 { return 1 + rng.Float64()/20 }
-	if got := Order(Of(scattered), similar); !slices.Equal(got, want) {
+	if got := Order(Of(scattered), Links{Latency: similar}); !slices.Equal(got, want) {
 		t.Errorf("similar latencies: %v", got)
 	}
 	for _, world := range []int{1, 2, 3} {
-		if got := Order(Of(addresses(slices.Repeat([]int{1}, world)...)), unknown); len(got) != world || got[0] != 0 {
+		if got := Order(Of(addresses(slices.Repeat([]int{1}, world)...)), Links{Latency: unknown}); len(got) != world || got[0] != 0 {
 			t.Errorf("world %d: %v", world, got)
 		}
+	}
+}
+
+// racks are hosts that alternate between two racks, with a tenth of the rate from one to the other,
+// in bytes a second.
+func racks(a, b int) float64 {
+	if (a-b)%2 == 0 {
+		return 125e6
+	}
+	return 12.5e6
+}
+
+// same is a latency of 100 µs everywhere.
+func same(int, int) float64 { return 100e-6 }
+
+// Where latencies say nothing, rates do: the ring leaves each rack once.
+func TestOrderFollowsRates(t *testing.T) {
+	for _, hosts := range []int{4, 8, 12, 40} {
+		l := Of(addresses(slices.Repeat([]int{1}, hosts)...))
+		order := Order(l, Links{Latency: same, Rate: racks, Bytes: 4 << 20})
+		isCircle(t, order, hosts)
+		crossings := 0
+		for i, r := range order {
+			if next := order[(i+1)%hosts]; (r-next)%2 != 0 {
+				crossings++
+			}
+		}
+		if crossings != 2 {
+			t.Errorf("%d hosts: the ring goes from rack to rack %d times: %v", hosts, crossings, order)
+		}
+		if tiny := Order(l, Links{Latency: same, Rate: racks, Bytes: 4}); !slices.Equal(tiny, consecutive(hosts)) {
+			t.Errorf("%d hosts: for 4 bytes the order is %v", hosts, tiny)
+		}
+	}
+}
+
+func consecutive(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+// One slow direction of one link of the ring holds up all others, however many there are.
+func TestOrderAvoidsTheSlowest(t *testing.T) {
+	for _, hosts := range []int{4, 12, 60, 256} {
+		rate := func(a, b int) float64 {
+			if a == 2 && b == 3 {
+				return 12.5e6
+			}
+			return 125e6
+		}
+		order := Order(OneEach(hosts), Links{Latency: same, Rate: rate, Bytes: 4 << 20})
+		isCircle(t, order, hosts)
+		if at := slices.Index(order, 2); order[(at+1)%hosts] == 3 {
+			t.Errorf("%d hosts: %v", hosts, order)
+		}
+	}
+}
+
+// For links of all kinds the ring takes hardly longer than the best of all orders.
+func TestCircleIsNearlyTheBest(t *testing.T) {
+	total, count := 0.0, 0
+	for n := 3; n <= 7; n++ {
+		for seed := range uint64(20) {
+			rng := rand.New(rand.NewPCG(seed, uint64(n)))
+			p := paths{latency: costs(rng, n), passing: costs(rng, n)}
+			best := math.Inf(1)
+			permutations(n, func(o []int) { best = min(best, p.time(o)) })
+			order := p.circle()
+			isCircle(t, order, n)
+			ratio := p.time(order) / best
+			if total, count = total+ratio, count+1; ratio > 1.25 {
+				t.Errorf("%d hosts, seed %d: %.2f times the least time", n, seed, ratio)
+			}
+		}
+	}
+	if mean := total / float64(count); mean > 1.04 {
+		t.Errorf("%.3f times the least time on average", mean)
+	} else {
+		t.Logf("%.3f times the least time on average", mean)
 	}
 }
 
@@ -167,13 +249,13 @@ func FuzzOrder(f *testing.F) {
 		}
 		rng := rand.New(rand.NewPCG(seed, 0))
 		strange := []float64{-1, math.NaN(), math.Inf(1), 0, 1e300}
-		latency := func(a, b int) float64 {
+		known := func(a, b int) float64 {
 			if k := rng.IntN(10); k < len(strange) {
 				return strange[k]
 			}
 			return rng.Float64()
 		}
-		isCircle(t, Order(Of(names), latency), len(names))
+		isCircle(t, Order(Of(names), Links{known, known, float64(seed % 3 * 1e6)}), len(names))
 	})
 }
 
@@ -183,7 +265,11 @@ func BenchmarkOrder(b *testing.B) {
 			c := costs(rand.New(rand.NewPCG(1, 1)), hosts)
 			l := OneEach(hosts)
 			for b.Loop() {
-				Order(l, func(a, b int) float64 { return c[a][b] })
+				Order(l, Links{
+					Latency: func(a, b int) float64 { return c[a][b] / 1e4 },
+					Rate:    func(a, b int) float64 { return 125e6 * c[b][a] },
+					Bytes:   4 << 20,
+				})
 			}
 		})
 	}

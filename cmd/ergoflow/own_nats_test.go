@@ -112,7 +112,7 @@ func startNATS(t *testing.T, network *hosts.Network) (servers []*daemon, url str
 	for _, h := range on {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "nats.conf")
-		text := natstest.Config(h.Name, dir, h.Address+":4222", h.Address+":8222", h.Address+":6222", routes) + string(accounts)
+		text := natstest.Config(h.Name, dir, h.Address+":4222", h.Address+":8222", h.Address+":6222", routes, "") + string(accounts)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func TestFromWorkerKeepsAllFields(t *testing.T) {
 			Run: "r", HasState: true, State: state, Newest: 5},
 		message.Heartbeat{Doing: "idle", Number: 1, Run: "r", State: state},
 		message.Prepared{Run: "r", Number: 2},
-		message.Report{Generation: 1, HasState: true, State: state, Hash: "\xff\x00", Latencies: []message.Latency{{Peer: "b", Seconds: 0.125}}},
+		message.Report{Generation: 1, HasState: true, State: state, Hash: "\xff\x00", Links: []message.Link{{Peer: "b", Latency: 0.125, Rate: 1024}, {Peer: "c", Latency: -1, Rate: 2}}, SumBytes: 7},
 		message.Ready{Generation: 1},
 		message.Progress{Generation: 1, Step: 2, Loss: 0.5, Samples: 6, Timing: message.Timing{Data: 1, Gradient: 2, Copy: 3, Ring: 4, Update: 5, Other: 6}},
 		message.Complaint{Generation: 1, Step: 2, Peer: "b", Reason: "connection refused", Silent: []ergoflow.WorkerID{"b", "c"}},
@@ -121,20 +121,24 @@ func TestNothingComes(t *testing.T) {
 	}
 }
 
-// What is no time is left out, and what goes beyond the members of the largest world.
-func TestLatenciesAreBounded(t *testing.T) {
-	report := &wire.Report{Latencies: []*wire.Latency{
-		nil, {Peer: "b", Seconds: 0.5}, {Peer: "c", Seconds: -1}, {Peer: "d", Seconds: float32(math.NaN())}, {Peer: "e", Seconds: float32(math.Inf(1))},
-	}}
-	read := func() []message.Latency {
-		return FromWorker(&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: report}}).(message.Report).Latencies
+// What says nothing is left out, and what goes beyond the members of the largest world.
+func TestLinksAreBounded(t *testing.T) {
+	strange := []float32{-1, float32(math.NaN()), float32(math.Inf(1))}
+	report := &wire.Report{SumBytes: -1, Latencies: []*wire.Latency{nil, {Peer: "b", Seconds: 0.5, Rate: 2}}}
+	for _, s := range strange {
+		report.Latencies = append(report.Latencies, &wire.Latency{Peer: "c", Seconds: s, Rate: s}, &wire.Latency{Peer: "d", Seconds: s, Rate: 3})
 	}
-	if got, want := read(), []message.Latency{{Seconds: 0}, {Peer: "b", Seconds: 0.5}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("%v", got)
+	read := func() message.Report {
+		return FromWorker(&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: report}}).(message.Report)
+	}
+	d := message.Link{Peer: "d", Latency: -1, Rate: 3}
+	want := []message.Link{{}, {Peer: "b", Latency: 0.5, Rate: 2}, d, d, d}
+	if got := read(); !reflect.DeepEqual(got.Links, want) || got.SumBytes != 0 {
+		t.Errorf("%+v", got)
 	}
 	report.Latencies = slices.Repeat([]*wire.Latency{{Peer: "b"}}, 2*ergoflow.MaxWorld)
-	if got := read(); len(got) != ergoflow.MaxWorld {
-		t.Errorf("%d latencies", len(got))
+	if got := read().Links; len(got) != ergoflow.MaxWorld {
+		t.Errorf("%d links", len(got))
 	}
 }
 

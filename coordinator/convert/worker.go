@@ -35,7 +35,7 @@ func FromWorker(m *wire.WorkerMessage) message.FromWorker {
 		r := b.Report
 		hash := r.GetParameterHash()
 		return message.Report{Generation: ergoflow.Generation(r.GetGeneration()), HasState: r.GetHasState(),
-			State: mark(r.GetMade(), r.GetStep()), Hash: string(hash[:min(len(hash), maxHash)]), Latencies: latencies(r.GetLatencies())}
+			State: mark(r.GetMade(), r.GetStep()), Hash: string(hash[:min(len(hash), maxHash)]), Links: links(r.GetLatencies()), SumBytes: max(r.GetSumBytes(), 0)}
 	case *wire.WorkerMessage_Ready:
 		return message.Ready{Generation: ergoflow.Generation(b.Ready.GetGeneration())}
 	case *wire.WorkerMessage_Progress:
@@ -85,7 +85,7 @@ func ToCoordinator(m message.FromWorker) *wire.WorkerMessage {
 	case message.Report:
 		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: &wire.Report{
 			Generation: uint64(m.Generation), HasState: m.HasState,
-			Made: uint64(m.State.Generation), Step: int64(m.State.Step), ParameterHash: []byte(m.Hash), Latencies: wireLatencies(m.Latencies),
+			Made: uint64(m.State.Generation), Step: int64(m.State.Step), ParameterHash: []byte(m.Hash), Latencies: wireLinks(m.Links), SumBytes: m.SumBytes,
 		}}}
 	case message.Ready:
 		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: uint64(m.Generation)}}}
@@ -141,21 +141,28 @@ func finite(f float64) float64 {
 	return f
 }
 
-// latencies drops what is no time, and all beyond the members of the largest world.
-func latencies(all []*wire.Latency) []message.Latency {
-	var list []message.Latency
+// links drops what says nothing, and all beyond the members of the largest world.
+func links(all []*wire.Latency) []message.Link {
+	var list []message.Link
 	for _, l := range all[:min(len(all), ergoflow.MaxWorld)] {
+		one := message.Link{Peer: ergoflow.WorkerID(Clip(l.GetPeer())), Latency: -1}
 		if t := float64(l.GetSeconds()); t >= 0 && !math.IsInf(t, 1) {
-			list = append(list, message.Latency{Peer: ergoflow.WorkerID(Clip(l.GetPeer())), Seconds: t})
+			one.Latency = t
+		}
+		if rate := float64(l.GetRate()); rate > 0 && !math.IsInf(rate, 1) {
+			one.Rate = rate
+		}
+		if one.Latency >= 0 || one.Rate > 0 {
+			list = append(list, one)
 		}
 	}
 	return list
 }
 
-func wireLatencies(all []message.Latency) []*wire.Latency {
+func wireLinks(all []message.Link) []*wire.Latency {
 	var list []*wire.Latency
 	for _, l := range all[:min(len(all), ergoflow.MaxWorld)] {
-		list = append(list, &wire.Latency{Peer: string(l.Peer), Seconds: float32(l.Seconds)})
+		list = append(list, &wire.Latency{Peer: string(l.Peer), Seconds: float32(l.Latency), Rate: float32(l.Rate)})
 	}
 	return list
 }

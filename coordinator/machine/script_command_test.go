@@ -118,9 +118,16 @@ func (p *player) doSession(c command) bool {
 		for pair := range strings.SplitSeq(c.text("latency", ""), ",") {
 			peer, ms, _ := strings.Cut(pair, ":")
 			if t, err := strconv.ParseFloat(ms, 64); err == nil {
-				report.Latencies = append(report.Latencies, message.Latency{Peer: ergoflow.WorkerID(peer), Seconds: t / 1000})
+				report.Links = append(report.Links, message.Link{Peer: ergoflow.WorkerID(peer), Latency: t / 1000})
 			}
 		}
+		for pair := range strings.SplitSeq(c.text("rate", ""), ",") {
+			peer, rate, _ := strings.Cut(pair, ":")
+			if r, err := strconv.ParseFloat(rate, 64); err == nil {
+				report.Links = append(report.Links, message.Link{Peer: ergoflow.WorkerID(peer), Latency: -1, Rate: r * 1e6})
+			}
+		}
+		report.SumBytes = int64(c.number("sum", 0))
 		received(report)
 	case "ready":
 		received(message.Ready{Generation: generation})

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 //	scanned [shards=0,1,..|all] [checkpoint=N made=G]
 //	saved step=N made=G [final]     made is the present generation where it is left out
 //	prepared|failed|drain|close ID  and: prepared ID run=R order=N
-//	report ID [step=N made=G] [hash=H] [generation=N] [latency=PEER:MS,…]
+//	report ID [step=N made=G] [hash=H] [generation=N] [latency=PEER:MS,…] [rate=PEER:MB/S,… sum=BYTES]
 //	dismiss ID [by=WHO]             WHO drains a worker
 //	ready|progress|complain ID ...  and: complain ID [peer=A] [silent=A,B]
 //	checked ID peer=A [failure=F]   the link between them was checked

@@ -38,7 +38,8 @@ type (
 		HasState   bool
 		State      ergoflow.Mark
 		Hash       string // SHA-256 of the parameters; the coordinator compares it only
-		Latencies  []Latency
+		Links      []Link
+		SumBytes   int64 // of the vectors that the run sums; 0: the worker does not know
 	}
 	// Ready answers Assign: the state is in place and the ring is connected.
 	Ready struct{ Generation ergoflow.Generation }
@@ -90,10 +91,11 @@ type Worker struct {
 	Secret uint64
 }
 
-// Latency is how long a small message to another worker takes there and back.
-type Latency struct {
+// Link is what a worker has measured of its link with another one.
+type Link struct {
 	Peer    ergoflow.WorkerID
-	Seconds float64 // finite, not negative
+	Latency float64 // seconds that a small message takes there and back; negative: unknown
+	Rate    float64 // bytes a second that come from the peer; 0: unknown
 }
 
 // Timing is how long the parts of one step took on one worker, in seconds.

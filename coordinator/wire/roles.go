@@ -54,4 +54,5 @@ var Roles = secure.Table{
 	Peer_Follow_FullMethodName: {trust.Worker, trust.Plaintext},
 	Peer_Reach_FullMethodName:  {trust.Worker, trust.Plaintext},
 	Peer_Shard_FullMethodName:  {trust.Worker, trust.Plaintext},
+	Peer_Burst_FullMethodName:  {trust.Worker, trust.Plaintext},
 }

@@ -42,7 +42,7 @@ func TestRolesAreLeast(t *testing.T) {
 		trust.Worker: {
 			Control_Authorities_FullMethodName, Control_GossipKeys_FullMethodName, Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName,
 			Control_SaveCheckpoint_FullMethodName, Control_SaveFlight_FullMethodName, Control_Session_FullMethodName,
-			Join_Introduce_FullMethodName, Peer_Follow_FullMethodName, Peer_Reach_FullMethodName, Peer_Shard_FullMethodName, Peer_State_FullMethodName, RingLink,
+			Join_Introduce_FullMethodName, Peer_Burst_FullMethodName, Peer_Follow_FullMethodName, Peer_Reach_FullMethodName, Peer_Shard_FullMethodName, Peer_State_FullMethodName, RingLink,
 		},
 	} {
 		var may []string

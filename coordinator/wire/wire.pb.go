@@ -931,7 +931,8 @@ type Report struct {
 	Step          int64                  `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`                                       // updates applied
 	ParameterHash []byte                 `protobuf:"bytes,4,opt,name=parameter_hash,json=parameterHash,proto3" json:"parameter_hash,omitempty"` // SHA-256 of the parameters
 	Made          uint64                 `protobuf:"varint,5,opt,name=made,proto3" json:"made,omitempty"`                                       // generation that made the last step
-	Latencies     []*Latency             `protobuf:"bytes,6,rep,name=latencies,proto3" json:"latencies,omitempty"`                              // to other workers; at most 1,024
+	Latencies     []*Latency             `protobuf:"bytes,6,rep,name=latencies,proto3" json:"latencies,omitempty"`                              // of links to other workers; at most 1,024
+	SumBytes      int64                  `protobuf:"varint,7,opt,name=sum_bytes,json=sumBytes,proto3" json:"sum_bytes,omitempty"`               // of the vectors that the run sums; 0: the worker does not know
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1008,12 +1009,20 @@ func (x *Report) GetLatencies() []*Latency {
 	return nil
 }
 
+func (x *Report) GetSumBytes() int64 {
+	if x != nil {
+		return x.SumBytes
+	}
+	return 0
+}
+
 // Latency is how long a small message to another worker takes there and back, as far as gossip
-// has measured it.
+// has measured it, and how much that worker can send to this one.
 type Latency struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Peer          string                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"` // its id
-	Seconds       float32                `protobuf:"fixed32,2,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	Peer          string                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`         // its id
+	Seconds       float32                `protobuf:"fixed32,2,opt,name=seconds,proto3" json:"seconds,omitempty"` // negative: unknown
+	Rate          float32                `protobuf:"fixed32,3,opt,name=rate,proto3" json:"rate,omitempty"`       // bytes a second, from the peer; 0: not measured
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1058,6 +1067,13 @@ func (x *Latency) GetPeer() string {
 func (x *Latency) GetSeconds() float32 {
 	if x != nil {
 		return x.Seconds
+	}
+	return 0
+}
+
+func (x *Latency) GetRate() float32 {
+	if x != nil {
+		return x.Rate
 	}
 	return 0
 }
@@ -4222,6 +4238,42 @@ func (x *StateRequest) GetMade() uint64 {
 	return 0
 }
 
+type BurstRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BurstRequest) Reset() {
+	*x = BurstRequest{}
+	mi := &file_wire_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BurstRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BurstRequest) ProtoMessage() {}
+
+func (x *BurstRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BurstRequest.ProtoReflect.Descriptor instead.
+func (*BurstRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{58}
+}
+
 type ReachRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	DataAddress   string                 `protobuf:"bytes,1,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // host:port
@@ -4232,7 +4284,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4244,7 +4296,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4257,7 +4309,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{58}
+	return file_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReachRequest) GetDataAddress() string {
@@ -4283,7 +4335,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4295,7 +4347,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4308,7 +4360,7 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
 func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{59}
+	return file_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReachReply) GetPadding() []byte {
@@ -4327,7 +4379,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4339,7 +4391,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4352,7 +4404,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{60}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -4377,7 +4429,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4389,7 +4441,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4402,7 +4454,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{61}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -4471,7 +4523,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4483,7 +4535,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4496,7 +4548,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{62}
+	return file_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -4527,7 +4579,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4591,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4604,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{63}
+	return file_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -4601,7 +4653,7 @@ type AdmitRequest struct {
 
 func (x *AdmitRequest) Reset() {
 	*x = AdmitRequest{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4613,7 +4665,7 @@ func (x *AdmitRequest) String() string {
 func (*AdmitRequest) ProtoMessage() {}
 
 func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4626,7 +4678,7 @@ func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRequest.ProtoReflect.Descriptor instead.
 func (*AdmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{64}
+	return file_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *AdmitRequest) GetToken() string {
@@ -4659,7 +4711,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4671,7 +4723,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4684,7 +4736,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{65}
+	return file_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -4704,7 +4756,7 @@ type Certificates struct {
 
 func (x *Certificates) Reset() {
 	*x = Certificates{}
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4716,7 +4768,7 @@ func (x *Certificates) String() string {
 func (*Certificates) ProtoMessage() {}
 
 func (x *Certificates) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4729,7 +4781,7 @@ func (x *Certificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificates.ProtoReflect.Descriptor instead.
 func (*Certificates) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{66}
+	return file_wire_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Certificates) GetCertificate() []byte {
@@ -4754,7 +4806,7 @@ type AuthoritiesRequest struct {
 
 func (x *AuthoritiesRequest) Reset() {
 	*x = AuthoritiesRequest{}
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4766,7 +4818,7 @@ func (x *AuthoritiesRequest) String() string {
 func (*AuthoritiesRequest) ProtoMessage() {}
 
 func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4779,7 +4831,7 @@ func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesRequest.ProtoReflect.Descriptor instead.
 func (*AuthoritiesRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{67}
+	return file_wire_proto_rawDescGZIP(), []int{68}
 }
 
 type AuthoritiesReply struct {
@@ -4791,7 +4843,7 @@ type AuthoritiesReply struct {
 
 func (x *AuthoritiesReply) Reset() {
 	*x = AuthoritiesReply{}
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4803,7 +4855,7 @@ func (x *AuthoritiesReply) String() string {
 func (*AuthoritiesReply) ProtoMessage() {}
 
 func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4816,7 +4868,7 @@ func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthoritiesReply.ProtoReflect.Descriptor instead.
 func (*AuthoritiesReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{68}
+	return file_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AuthoritiesReply) GetBundle() []byte {
@@ -4834,7 +4886,7 @@ type IntroduceRequest struct {
 
 func (x *IntroduceRequest) Reset() {
 	*x = IntroduceRequest{}
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4846,7 +4898,7 @@ func (x *IntroduceRequest) String() string {
 func (*IntroduceRequest) ProtoMessage() {}
 
 func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4859,7 +4911,7 @@ func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceRequest.ProtoReflect.Descriptor instead.
 func (*IntroduceRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{69}
+	return file_wire_proto_rawDescGZIP(), []int{70}
 }
 
 type IntroduceReply struct {
@@ -4873,7 +4925,7 @@ type IntroduceReply struct {
 
 func (x *IntroduceReply) Reset() {
 	*x = IntroduceReply{}
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4885,7 +4937,7 @@ func (x *IntroduceReply) String() string {
 func (*IntroduceReply) ProtoMessage() {}
 
 func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4898,7 +4950,7 @@ func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceReply.ProtoReflect.Descriptor instead.
 func (*IntroduceReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{70}
+	return file_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *IntroduceReply) GetControl() string {
@@ -4932,7 +4984,7 @@ type GossipKeysRequest struct {
 
 func (x *GossipKeysRequest) Reset() {
 	*x = GossipKeysRequest{}
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4944,7 +4996,7 @@ func (x *GossipKeysRequest) String() string {
 func (*GossipKeysRequest) ProtoMessage() {}
 
 func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4957,7 +5009,7 @@ func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysRequest.ProtoReflect.Descriptor instead.
 func (*GossipKeysRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{71}
+	return file_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *GossipKeysRequest) GetWorker() string {
@@ -4984,7 +5036,7 @@ type GossipKeysReply struct {
 
 func (x *GossipKeysReply) Reset() {
 	*x = GossipKeysReply{}
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4996,7 +5048,7 @@ func (x *GossipKeysReply) String() string {
 func (*GossipKeysReply) ProtoMessage() {}
 
 func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5009,7 +5061,7 @@ func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysReply.ProtoReflect.Descriptor instead.
 func (*GossipKeysReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{72}
+	return file_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *GossipKeysReply) GetVersion() uint64 {
@@ -5035,7 +5087,7 @@ type RotateGossipRequest struct {
 
 func (x *RotateGossipRequest) Reset() {
 	*x = RotateGossipRequest{}
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5047,7 +5099,7 @@ func (x *RotateGossipRequest) String() string {
 func (*RotateGossipRequest) ProtoMessage() {}
 
 func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5060,7 +5112,7 @@ func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipRequest.ProtoReflect.Descriptor instead.
 func (*RotateGossipRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{73}
+	return file_wire_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RotateGossipRequest) GetBegin() bool {
@@ -5080,7 +5132,7 @@ type RotateGossipReply struct {
 
 func (x *RotateGossipReply) Reset() {
 	*x = RotateGossipReply{}
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5092,7 +5144,7 @@ func (x *RotateGossipReply) String() string {
 func (*RotateGossipReply) ProtoMessage() {}
 
 func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[74]
+	mi := &file_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5105,7 +5157,7 @@ func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipReply.ProtoReflect.Descriptor instead.
 func (*RotateGossipReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{74}
+	return file_wire_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RotateGossipReply) GetPass() string {
@@ -5133,7 +5185,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5145,7 +5197,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[75]
+	mi := &file_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5158,7 +5210,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{75}
+	return file_wire_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -5192,7 +5244,7 @@ type CreateTokenReply struct {
 
 func (x *CreateTokenReply) Reset() {
 	*x = CreateTokenReply{}
-	mi := &file_wire_proto_msgTypes[76]
+	mi := &file_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5204,7 +5256,7 @@ func (x *CreateTokenReply) String() string {
 func (*CreateTokenReply) ProtoMessage() {}
 
 func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[76]
+	mi := &file_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5217,7 +5269,7 @@ func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenReply.ProtoReflect.Descriptor instead.
 func (*CreateTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{76}
+	return file_wire_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CreateTokenReply) GetToken() string {
@@ -5242,7 +5294,7 @@ type TokensRequest struct {
 
 func (x *TokensRequest) Reset() {
 	*x = TokensRequest{}
-	mi := &file_wire_proto_msgTypes[77]
+	mi := &file_wire_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5254,7 +5306,7 @@ func (x *TokensRequest) String() string {
 func (*TokensRequest) ProtoMessage() {}
 
 func (x *TokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[77]
+	mi := &file_wire_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5267,7 +5319,7 @@ func (x *TokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensRequest.ProtoReflect.Descriptor instead.
 func (*TokensRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{77}
+	return file_wire_proto_rawDescGZIP(), []int{78}
 }
 
 type TokensReply struct {
@@ -5279,7 +5331,7 @@ type TokensReply struct {
 
 func (x *TokensReply) Reset() {
 	*x = TokensReply{}
-	mi := &file_wire_proto_msgTypes[78]
+	mi := &file_wire_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5291,7 +5343,7 @@ func (x *TokensReply) String() string {
 func (*TokensReply) ProtoMessage() {}
 
 func (x *TokensReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[78]
+	mi := &file_wire_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5304,7 +5356,7 @@ func (x *TokensReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensReply.ProtoReflect.Descriptor instead.
 func (*TokensReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{78}
+	return file_wire_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *TokensReply) GetJson() []byte {
@@ -5323,7 +5375,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_wire_proto_msgTypes[79]
+	mi := &file_wire_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5335,7 +5387,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[79]
+	mi := &file_wire_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5348,7 +5400,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{79}
+	return file_wire_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -5366,7 +5418,7 @@ type RevokeTokenReply struct {
 
 func (x *RevokeTokenReply) Reset() {
 	*x = RevokeTokenReply{}
-	mi := &file_wire_proto_msgTypes[80]
+	mi := &file_wire_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5378,7 +5430,7 @@ func (x *RevokeTokenReply) String() string {
 func (*RevokeTokenReply) ProtoMessage() {}
 
 func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[80]
+	mi := &file_wire_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5391,7 +5443,7 @@ func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenReply.ProtoReflect.Descriptor instead.
 func (*RevokeTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{80}
+	return file_wire_proto_rawDescGZIP(), []int{81}
 }
 
 type FlightPart struct {
@@ -5407,7 +5459,7 @@ type FlightPart struct {
 
 func (x *FlightPart) Reset() {
 	*x = FlightPart{}
-	mi := &file_wire_proto_msgTypes[81]
+	mi := &file_wire_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5419,7 +5471,7 @@ func (x *FlightPart) String() string {
 func (*FlightPart) ProtoMessage() {}
 
 func (x *FlightPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[81]
+	mi := &file_wire_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5432,7 +5484,7 @@ func (x *FlightPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlightPart.ProtoReflect.Descriptor instead.
 func (*FlightPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{81}
+	return file_wire_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *FlightPart) GetPart() isFlightPart_Part {
@@ -5487,7 +5539,7 @@ type FlightHeader struct {
 
 func (x *FlightHeader) Reset() {
 	*x = FlightHeader{}
-	mi := &file_wire_proto_msgTypes[82]
+	mi := &file_wire_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5499,7 +5551,7 @@ func (x *FlightHeader) String() string {
 func (*FlightHeader) ProtoMessage() {}
 
 func (x *FlightHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[82]
+	mi := &file_wire_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5512,7 +5564,7 @@ func (x *FlightHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlightHeader.ProtoReflect.Descriptor instead.
 func (*FlightHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{82}
+	return file_wire_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *FlightHeader) GetWorker() string {
@@ -5544,7 +5596,7 @@ type SaveFlightReply struct {
 
 func (x *SaveFlightReply) Reset() {
 	*x = SaveFlightReply{}
-	mi := &file_wire_proto_msgTypes[83]
+	mi := &file_wire_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5556,7 +5608,7 @@ func (x *SaveFlightReply) String() string {
 func (*SaveFlightReply) ProtoMessage() {}
 
 func (x *SaveFlightReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[83]
+	mi := &file_wire_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5569,7 +5621,7 @@ func (x *SaveFlightReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveFlightReply.ProtoReflect.Descriptor instead.
 func (*SaveFlightReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{83}
+	return file_wire_proto_rawDescGZIP(), []int{84}
 }
 
 type FlightsRequest struct {
@@ -5580,7 +5632,7 @@ type FlightsRequest struct {
 
 func (x *FlightsRequest) Reset() {
 	*x = FlightsRequest{}
-	mi := &file_wire_proto_msgTypes[84]
+	mi := &file_wire_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5592,7 +5644,7 @@ func (x *FlightsRequest) String() string {
 func (*FlightsRequest) ProtoMessage() {}
 
 func (x *FlightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[84]
+	mi := &file_wire_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5605,7 +5657,7 @@ func (x *FlightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlightsRequest.ProtoReflect.Descriptor instead.
 func (*FlightsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{84}
+	return file_wire_proto_rawDescGZIP(), []int{85}
 }
 
 type CoordinatorRequest struct {
@@ -5616,7 +5668,7 @@ type CoordinatorRequest struct {
 
 func (x *CoordinatorRequest) Reset() {
 	*x = CoordinatorRequest{}
-	mi := &file_wire_proto_msgTypes[85]
+	mi := &file_wire_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5628,7 +5680,7 @@ func (x *CoordinatorRequest) String() string {
 func (*CoordinatorRequest) ProtoMessage() {}
 
 func (x *CoordinatorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[85]
+	mi := &file_wire_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5641,7 +5693,7 @@ func (x *CoordinatorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorRequest.ProtoReflect.Descriptor instead.
 func (*CoordinatorRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{85}
+	return file_wire_proto_rawDescGZIP(), []int{86}
 }
 
 // Coordinator is what one coordinator says of itself.
@@ -5654,6 +5706,7 @@ type Coordinator struct {
 	Version        string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`     // of its program, for people
 	Protocol       uint32                 `protobuf:"varint,16,opt,name=protocol,proto3" json:"protocol,omitempty"` // the newest that it speaks
 	OldestProtocol uint32                 `protobuf:"varint,17,opt,name=oldest_protocol,json=oldestProtocol,proto3" json:"oldest_protocol,omitempty"`
+	Revoked        []byte                 `protobuf:"bytes,18,opt,name=revoked,proto3" json:"revoked,omitempty"`                      // what its list has and its ledger lacks, as in revoked.json, over TLS
 	Begun          bool                   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`                          // it has taken part in the consensus
 	HasLedger      bool                   `protobuf:"varint,5,opt,name=has_ledger,json=hasLedger,proto3" json:"has_ledger,omitempty"` // it has a ledger of a time when it was alone
 	Peers          []string               `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`                           // control addresses that it was started with
@@ -5670,7 +5723,7 @@ type Coordinator struct {
 
 func (x *Coordinator) Reset() {
 	*x = Coordinator{}
-	mi := &file_wire_proto_msgTypes[86]
+	mi := &file_wire_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5682,7 +5735,7 @@ func (x *Coordinator) String() string {
 func (*Coordinator) ProtoMessage() {}
 
 func (x *Coordinator) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[86]
+	mi := &file_wire_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5695,7 +5748,7 @@ func (x *Coordinator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinator.ProtoReflect.Descriptor instead.
 func (*Coordinator) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{86}
+	return file_wire_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Coordinator) GetId() string {
@@ -5745,6 +5798,13 @@ func (x *Coordinator) GetOldestProtocol() uint32 {
 		return x.OldestProtocol
 	}
 	return 0
+}
+
+func (x *Coordinator) GetRevoked() []byte {
+	if x != nil {
+		return x.Revoked
+	}
+	return nil
 }
 
 func (x *Coordinator) GetBegun() bool {
@@ -5829,7 +5889,7 @@ type CoordinatorMember struct {
 
 func (x *CoordinatorMember) Reset() {
 	*x = CoordinatorMember{}
-	mi := &file_wire_proto_msgTypes[87]
+	mi := &file_wire_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5841,7 +5901,7 @@ func (x *CoordinatorMember) String() string {
 func (*CoordinatorMember) ProtoMessage() {}
 
 func (x *CoordinatorMember) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[87]
+	mi := &file_wire_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5854,7 +5914,7 @@ func (x *CoordinatorMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorMember.ProtoReflect.Descriptor instead.
 func (*CoordinatorMember) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{87}
+	return file_wire_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *CoordinatorMember) GetId() string {
@@ -5887,7 +5947,7 @@ type CheckpointsRequest struct {
 
 func (x *CheckpointsRequest) Reset() {
 	*x = CheckpointsRequest{}
-	mi := &file_wire_proto_msgTypes[88]
+	mi := &file_wire_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5899,7 +5959,7 @@ func (x *CheckpointsRequest) String() string {
 func (*CheckpointsRequest) ProtoMessage() {}
 
 func (x *CheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[88]
+	mi := &file_wire_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5912,7 +5972,7 @@ func (x *CheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{88}
+	return file_wire_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CheckpointsRequest) GetRun() string {
@@ -5931,7 +5991,7 @@ type CheckpointsReply struct {
 
 func (x *CheckpointsReply) Reset() {
 	*x = CheckpointsReply{}
-	mi := &file_wire_proto_msgTypes[89]
+	mi := &file_wire_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5943,7 +6003,7 @@ func (x *CheckpointsReply) String() string {
 func (*CheckpointsReply) ProtoMessage() {}
 
 func (x *CheckpointsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[89]
+	mi := &file_wire_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5956,7 +6016,7 @@ func (x *CheckpointsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointsReply.ProtoReflect.Descriptor instead.
 func (*CheckpointsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{89}
+	return file_wire_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *CheckpointsReply) GetCheckpoints() []*CheckpointName {
@@ -5979,7 +6039,7 @@ type CheckpointName struct {
 
 func (x *CheckpointName) Reset() {
 	*x = CheckpointName{}
-	mi := &file_wire_proto_msgTypes[90]
+	mi := &file_wire_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5991,7 +6051,7 @@ func (x *CheckpointName) String() string {
 func (*CheckpointName) ProtoMessage() {}
 
 func (x *CheckpointName) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[90]
+	mi := &file_wire_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6004,7 +6064,7 @@ func (x *CheckpointName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointName.ProtoReflect.Descriptor instead.
 func (*CheckpointName) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{90}
+	return file_wire_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *CheckpointName) GetId() string {
@@ -6044,7 +6104,7 @@ type ReadCheckpointRequest struct {
 
 func (x *ReadCheckpointRequest) Reset() {
 	*x = ReadCheckpointRequest{}
-	mi := &file_wire_proto_msgTypes[91]
+	mi := &file_wire_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6056,7 +6116,7 @@ func (x *ReadCheckpointRequest) String() string {
 func (*ReadCheckpointRequest) ProtoMessage() {}
 
 func (x *ReadCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[91]
+	mi := &file_wire_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6069,7 +6129,7 @@ func (x *ReadCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*ReadCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{91}
+	return file_wire_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ReadCheckpointRequest) GetId() string {
@@ -6088,7 +6148,7 @@ type ListCoordinatorsRequest struct {
 
 func (x *ListCoordinatorsRequest) Reset() {
 	*x = ListCoordinatorsRequest{}
-	mi := &file_wire_proto_msgTypes[92]
+	mi := &file_wire_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6100,7 +6160,7 @@ func (x *ListCoordinatorsRequest) String() string {
 func (*ListCoordinatorsRequest) ProtoMessage() {}
 
 func (x *ListCoordinatorsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[92]
+	mi := &file_wire_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6113,7 +6173,7 @@ func (x *ListCoordinatorsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCoordinatorsRequest.ProtoReflect.Descriptor instead.
 func (*ListCoordinatorsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{92}
+	return file_wire_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ListCoordinatorsRequest) GetBrief() bool {
@@ -6132,7 +6192,7 @@ type ListCoordinatorsReply struct {
 
 func (x *ListCoordinatorsReply) Reset() {
 	*x = ListCoordinatorsReply{}
-	mi := &file_wire_proto_msgTypes[93]
+	mi := &file_wire_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6144,7 +6204,7 @@ func (x *ListCoordinatorsReply) String() string {
 func (*ListCoordinatorsReply) ProtoMessage() {}
 
 func (x *ListCoordinatorsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[93]
+	mi := &file_wire_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6157,7 +6217,7 @@ func (x *ListCoordinatorsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCoordinatorsReply.ProtoReflect.Descriptor instead.
 func (*ListCoordinatorsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{93}
+	return file_wire_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ListCoordinatorsReply) GetJson() []byte {
@@ -6177,7 +6237,7 @@ type ChangeCoordinatorsRequest struct {
 
 func (x *ChangeCoordinatorsRequest) Reset() {
 	*x = ChangeCoordinatorsRequest{}
-	mi := &file_wire_proto_msgTypes[94]
+	mi := &file_wire_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6189,7 +6249,7 @@ func (x *ChangeCoordinatorsRequest) String() string {
 func (*ChangeCoordinatorsRequest) ProtoMessage() {}
 
 func (x *ChangeCoordinatorsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[94]
+	mi := &file_wire_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6202,7 +6262,7 @@ func (x *ChangeCoordinatorsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeCoordinatorsRequest.ProtoReflect.Descriptor instead.
 func (*ChangeCoordinatorsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{94}
+	return file_wire_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ChangeCoordinatorsRequest) GetAdd() string {
@@ -6227,7 +6287,7 @@ type ChangeCoordinatorsReply struct {
 
 func (x *ChangeCoordinatorsReply) Reset() {
 	*x = ChangeCoordinatorsReply{}
-	mi := &file_wire_proto_msgTypes[95]
+	mi := &file_wire_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6239,7 +6299,7 @@ func (x *ChangeCoordinatorsReply) String() string {
 func (*ChangeCoordinatorsReply) ProtoMessage() {}
 
 func (x *ChangeCoordinatorsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[95]
+	mi := &file_wire_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6252,7 +6312,7 @@ func (x *ChangeCoordinatorsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeCoordinatorsReply.ProtoReflect.Descriptor instead.
 func (*ChangeCoordinatorsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{95}
+	return file_wire_proto_rawDescGZIP(), []int{96}
 }
 
 var File_wire_proto protoreflect.FileDescriptor
@@ -6316,7 +6376,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\x05 \x01(\x03R\x04step\"4\n" +
 	"\bPrepared\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"\xc8\x01\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"\xe5\x01\n" +
 	"\x06Report\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -6325,10 +6385,12 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\x03 \x01(\x03R\x04step\x12%\n" +
 	"\x0eparameter_hash\x18\x04 \x01(\fR\rparameterHash\x12\x12\n" +
 	"\x04made\x18\x05 \x01(\x04R\x04made\x122\n" +
-	"\tlatencies\x18\x06 \x03(\v2\x14.ergoflow.v1.LatencyR\tlatencies\"7\n" +
+	"\tlatencies\x18\x06 \x03(\v2\x14.ergoflow.v1.LatencyR\tlatencies\x12\x1b\n" +
+	"\tsum_bytes\x18\a \x01(\x03R\bsumBytes\"K\n" +
 	"\aLatency\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x18\n" +
-	"\aseconds\x18\x02 \x01(\x02R\aseconds\"'\n" +
+	"\aseconds\x18\x02 \x01(\x02R\aseconds\x12\x12\n" +
+	"\x04rate\x18\x03 \x01(\x02R\x04rate\"'\n" +
 	"\x05Ready\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -6575,7 +6637,8 @@ const file_wire_proto_rawDesc = "" +
 	"\fStateRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
-	"\x04made\x18\x03 \x01(\x04R\x04made\"K\n" +
+	"\x04made\x18\x03 \x01(\x04R\x04made\"\x0e\n" +
+	"\fBurstRequest\"K\n" +
 	"\fReachRequest\x12!\n" +
 	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\x12\x18\n" +
 	"\apadding\x18\x02 \x01(\fR\apadding\"&\n" +
@@ -6653,7 +6716,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
 	"\x0fSaveFlightReply\"\x10\n" +
 	"\x0eFlightsRequest\"\x14\n" +
-	"\x12CoordinatorRequest\"\xdb\x03\n" +
+	"\x12CoordinatorRequest\"\xf5\x03\n" +
 	"\vCoordinator\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brotation\x18\x0f \x01(\fR\brotation\x12\x16\n" +
@@ -6661,7 +6724,8 @@ const file_wire_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x1a\n" +
 	"\bprotocol\x18\x10 \x01(\rR\bprotocol\x12'\n" +
-	"\x0foldest_protocol\x18\x11 \x01(\rR\x0eoldestProtocol\x12\x14\n" +
+	"\x0foldest_protocol\x18\x11 \x01(\rR\x0eoldestProtocol\x12\x18\n" +
+	"\arevoked\x18\x12 \x01(\fR\arevoked\x12\x14\n" +
 	"\x05begun\x18\x04 \x01(\bR\x05begun\x12\x1d\n" +
 	"\n" +
 	"has_ledger\x18\x05 \x01(\bR\thasLedger\x12\x14\n" +
@@ -6738,12 +6802,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x06Change\x12&.ergoflow.v1.ChangeCoordinatorsRequest\x1a$.ergoflow.v1.ChangeCoordinatorsReply2\x8e\x01\n" +
 	"\x04Join\x12=\n" +
 	"\x05Admit\x12\x19.ergoflow.v1.AdmitRequest\x1a\x19.ergoflow.v1.Certificates\x12G\n" +
-	"\tIntroduce\x12\x1d.ergoflow.v1.IntroduceRequest\x1a\x1b.ergoflow.v1.IntroduceReply2\xf8\x01\n" +
+	"\tIntroduce\x12\x1d.ergoflow.v1.IntroduceRequest\x1a\x1b.ergoflow.v1.IntroduceReply2\xb2\x02\n" +
 	"\x04Peer\x128\n" +
 	"\x05State\x12\x19.ergoflow.v1.StateRequest\x1a\x12.ergoflow.v1.Chunk0\x01\x12?\n" +
 	"\x06Follow\x12\x1a.ergoflow.v1.FollowRequest\x1a\x17.ergoflow.v1.FollowPart0\x01\x12;\n" +
 	"\x05Reach\x12\x19.ergoflow.v1.ReachRequest\x1a\x17.ergoflow.v1.ReachReply\x128\n" +
-	"\x05Shard\x12\x19.ergoflow.v1.ShardRequest\x1a\x12.ergoflow.v1.Chunk0\x01B/Z-github.com/ergoflow/ergoflow/coordinator/wireb\x06proto3"
+	"\x05Shard\x12\x19.ergoflow.v1.ShardRequest\x1a\x12.ergoflow.v1.Chunk0\x01\x128\n" +
+	"\x05Burst\x12\x19.ergoflow.v1.BurstRequest\x1a\x12.ergoflow.v1.Chunk0\x01B/Z-github.com/ergoflow/ergoflow/coordinator/wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -6758,7 +6823,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 96)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 97)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
@@ -6822,169 +6887,172 @@ var file_wire_proto_goTypes = []any{
 	(*SnapshotRequest)(nil),           // 59: ergoflow.v1.SnapshotRequest
 	(*Chunk)(nil),                     // 60: ergoflow.v1.Chunk
 	(*StateRequest)(nil),              // 61: ergoflow.v1.StateRequest
-	(*ReachRequest)(nil),              // 62: ergoflow.v1.ReachRequest
-	(*ReachReply)(nil),                // 63: ergoflow.v1.ReachReply
-	(*FollowRequest)(nil),             // 64: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),                // 65: ergoflow.v1.FollowPart
-	(*FollowState)(nil),               // 66: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),              // 67: ergoflow.v1.FollowUpdate
-	(*AdmitRequest)(nil),              // 68: ergoflow.v1.AdmitRequest
-	(*RenewRequest)(nil),              // 69: ergoflow.v1.RenewRequest
-	(*Certificates)(nil),              // 70: ergoflow.v1.Certificates
-	(*AuthoritiesRequest)(nil),        // 71: ergoflow.v1.AuthoritiesRequest
-	(*AuthoritiesReply)(nil),          // 72: ergoflow.v1.AuthoritiesReply
-	(*IntroduceRequest)(nil),          // 73: ergoflow.v1.IntroduceRequest
-	(*IntroduceReply)(nil),            // 74: ergoflow.v1.IntroduceReply
-	(*GossipKeysRequest)(nil),         // 75: ergoflow.v1.GossipKeysRequest
-	(*GossipKeysReply)(nil),           // 76: ergoflow.v1.GossipKeysReply
-	(*RotateGossipRequest)(nil),       // 77: ergoflow.v1.RotateGossipRequest
-	(*RotateGossipReply)(nil),         // 78: ergoflow.v1.RotateGossipReply
-	(*CreateTokenRequest)(nil),        // 79: ergoflow.v1.CreateTokenRequest
-	(*CreateTokenReply)(nil),          // 80: ergoflow.v1.CreateTokenReply
-	(*TokensRequest)(nil),             // 81: ergoflow.v1.TokensRequest
-	(*TokensReply)(nil),               // 82: ergoflow.v1.TokensReply
-	(*RevokeTokenRequest)(nil),        // 83: ergoflow.v1.RevokeTokenRequest
-	(*RevokeTokenReply)(nil),          // 84: ergoflow.v1.RevokeTokenReply
-	(*FlightPart)(nil),                // 85: ergoflow.v1.FlightPart
-	(*FlightHeader)(nil),              // 86: ergoflow.v1.FlightHeader
-	(*SaveFlightReply)(nil),           // 87: ergoflow.v1.SaveFlightReply
-	(*FlightsRequest)(nil),            // 88: ergoflow.v1.FlightsRequest
-	(*CoordinatorRequest)(nil),        // 89: ergoflow.v1.CoordinatorRequest
-	(*Coordinator)(nil),               // 90: ergoflow.v1.Coordinator
-	(*CoordinatorMember)(nil),         // 91: ergoflow.v1.CoordinatorMember
-	(*CheckpointsRequest)(nil),        // 92: ergoflow.v1.CheckpointsRequest
-	(*CheckpointsReply)(nil),          // 93: ergoflow.v1.CheckpointsReply
-	(*CheckpointName)(nil),            // 94: ergoflow.v1.CheckpointName
-	(*ReadCheckpointRequest)(nil),     // 95: ergoflow.v1.ReadCheckpointRequest
-	(*ListCoordinatorsRequest)(nil),   // 96: ergoflow.v1.ListCoordinatorsRequest
-	(*ListCoordinatorsReply)(nil),     // 97: ergoflow.v1.ListCoordinatorsReply
-	(*ChangeCoordinatorsRequest)(nil), // 98: ergoflow.v1.ChangeCoordinatorsRequest
-	(*ChangeCoordinatorsReply)(nil),   // 99: ergoflow.v1.ChangeCoordinatorsReply
+	(*BurstRequest)(nil),              // 62: ergoflow.v1.BurstRequest
+	(*ReachRequest)(nil),              // 63: ergoflow.v1.ReachRequest
+	(*ReachReply)(nil),                // 64: ergoflow.v1.ReachReply
+	(*FollowRequest)(nil),             // 65: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),                // 66: ergoflow.v1.FollowPart
+	(*FollowState)(nil),               // 67: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),              // 68: ergoflow.v1.FollowUpdate
+	(*AdmitRequest)(nil),              // 69: ergoflow.v1.AdmitRequest
+	(*RenewRequest)(nil),              // 70: ergoflow.v1.RenewRequest
+	(*Certificates)(nil),              // 71: ergoflow.v1.Certificates
+	(*AuthoritiesRequest)(nil),        // 72: ergoflow.v1.AuthoritiesRequest
+	(*AuthoritiesReply)(nil),          // 73: ergoflow.v1.AuthoritiesReply
+	(*IntroduceRequest)(nil),          // 74: ergoflow.v1.IntroduceRequest
+	(*IntroduceReply)(nil),            // 75: ergoflow.v1.IntroduceReply
+	(*GossipKeysRequest)(nil),         // 76: ergoflow.v1.GossipKeysRequest
+	(*GossipKeysReply)(nil),           // 77: ergoflow.v1.GossipKeysReply
+	(*RotateGossipRequest)(nil),       // 78: ergoflow.v1.RotateGossipRequest
+	(*RotateGossipReply)(nil),         // 79: ergoflow.v1.RotateGossipReply
+	(*CreateTokenRequest)(nil),        // 80: ergoflow.v1.CreateTokenRequest
+	(*CreateTokenReply)(nil),          // 81: ergoflow.v1.CreateTokenReply
+	(*TokensRequest)(nil),             // 82: ergoflow.v1.TokensRequest
+	(*TokensReply)(nil),               // 83: ergoflow.v1.TokensReply
+	(*RevokeTokenRequest)(nil),        // 84: ergoflow.v1.RevokeTokenRequest
+	(*RevokeTokenReply)(nil),          // 85: ergoflow.v1.RevokeTokenReply
+	(*FlightPart)(nil),                // 86: ergoflow.v1.FlightPart
+	(*FlightHeader)(nil),              // 87: ergoflow.v1.FlightHeader
+	(*SaveFlightReply)(nil),           // 88: ergoflow.v1.SaveFlightReply
+	(*FlightsRequest)(nil),            // 89: ergoflow.v1.FlightsRequest
+	(*CoordinatorRequest)(nil),        // 90: ergoflow.v1.CoordinatorRequest
+	(*Coordinator)(nil),               // 91: ergoflow.v1.Coordinator
+	(*CoordinatorMember)(nil),         // 92: ergoflow.v1.CoordinatorMember
+	(*CheckpointsRequest)(nil),        // 93: ergoflow.v1.CheckpointsRequest
+	(*CheckpointsReply)(nil),          // 94: ergoflow.v1.CheckpointsReply
+	(*CheckpointName)(nil),            // 95: ergoflow.v1.CheckpointName
+	(*ReadCheckpointRequest)(nil),     // 96: ergoflow.v1.ReadCheckpointRequest
+	(*ListCoordinatorsRequest)(nil),   // 97: ergoflow.v1.ListCoordinatorsRequest
+	(*ListCoordinatorsReply)(nil),     // 98: ergoflow.v1.ListCoordinatorsReply
+	(*ChangeCoordinatorsRequest)(nil), // 99: ergoflow.v1.ChangeCoordinatorsRequest
+	(*ChangeCoordinatorsReply)(nil),   // 100: ergoflow.v1.ChangeCoordinatorsReply
 }
 var file_wire_proto_depIdxs = []int32{
-	7,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
-	8,  // 1: ergoflow.v1.WorkerMessage.heartbeat:type_name -> ergoflow.v1.Heartbeat
-	9,  // 2: ergoflow.v1.WorkerMessage.prepared:type_name -> ergoflow.v1.Prepared
-	10, // 3: ergoflow.v1.WorkerMessage.report:type_name -> ergoflow.v1.Report
-	12, // 4: ergoflow.v1.WorkerMessage.ready:type_name -> ergoflow.v1.Ready
-	13, // 5: ergoflow.v1.WorkerMessage.progress:type_name -> ergoflow.v1.Progress
-	15, // 6: ergoflow.v1.WorkerMessage.complaint:type_name -> ergoflow.v1.Complaint
-	16, // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
-	17, // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
-	18, // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
-	19, // 10: ergoflow.v1.WorkerMessage.link_checked:type_name -> ergoflow.v1.LinkChecked
-	11, // 11: ergoflow.v1.Report.latencies:type_name -> ergoflow.v1.Latency
-	14, // 12: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
-	21, // 13: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
-	22, // 14: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
-	23, // 15: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
-	24, // 16: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
-	25, // 17: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
-	26, // 18: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
-	28, // 19: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
-	30, // 20: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
-	31, // 21: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
-	32, // 22: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
-	35, // 23: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
-	33, // 24: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
-	34, // 25: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
-	36, // 26: ergoflow.v1.CoordinatorMessage.transfer:type_name -> ergoflow.v1.Transfer
-	37, // 27: ergoflow.v1.CoordinatorMessage.dump:type_name -> ergoflow.v1.Dump
-	5,  // 28: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
-	5,  // 29: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	27, // 30: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
-	27, // 31: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	29, // 32: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
-	1,  // 33: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	27, // 34: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	27, // 35: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
-	5,  // 36: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
-	0,  // 37: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	39, // 38: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
-	2,  // 39: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
-	3,  // 40: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
-	56, // 41: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	66, // 42: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	67, // 43: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	76, // 44: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
-	86, // 45: ergoflow.v1.FlightPart.header:type_name -> ergoflow.v1.FlightHeader
-	91, // 46: ergoflow.v1.Coordinator.members:type_name -> ergoflow.v1.CoordinatorMember
-	94, // 47: ergoflow.v1.CheckpointsReply.checkpoints:type_name -> ergoflow.v1.CheckpointName
-	6,  // 48: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	38, // 49: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	51, // 50: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	41, // 51: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
-	53, // 52: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
-	43, // 53: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
-	45, // 54: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
-	47, // 55: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
-	49, // 56: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
-	55, // 57: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	55, // 58: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
-	58, // 59: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	59, // 60: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	69, // 61: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
-	71, // 62: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
-	79, // 63: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
-	81, // 64: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
-	83, // 65: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
-	75, // 66: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
-	77, // 67: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
-	85, // 68: ergoflow.v1.Control.SaveFlight:input_type -> ergoflow.v1.FlightPart
-	88, // 69: ergoflow.v1.Control.Flights:input_type -> ergoflow.v1.FlightsRequest
-	60, // 70: ergoflow.v1.Coordinators.Link:input_type -> ergoflow.v1.Chunk
-	89, // 71: ergoflow.v1.Coordinators.Introduce:input_type -> ergoflow.v1.CoordinatorRequest
-	92, // 72: ergoflow.v1.Coordinators.Checkpoints:input_type -> ergoflow.v1.CheckpointsRequest
-	55, // 73: ergoflow.v1.Coordinators.StoreCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	95, // 74: ergoflow.v1.Coordinators.ReadCheckpoint:input_type -> ergoflow.v1.ReadCheckpointRequest
-	96, // 75: ergoflow.v1.Coordinators.List:input_type -> ergoflow.v1.ListCoordinatorsRequest
-	98, // 76: ergoflow.v1.Coordinators.Change:input_type -> ergoflow.v1.ChangeCoordinatorsRequest
-	68, // 77: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
-	73, // 78: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
-	61, // 79: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	64, // 80: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	62, // 81: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	4,  // 82: ergoflow.v1.Peer.Shard:input_type -> ergoflow.v1.ShardRequest
-	20, // 83: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	40, // 84: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	52, // 85: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	42, // 86: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	54, // 87: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
-	44, // 88: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	46, // 89: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	48, // 90: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	50, // 91: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	57, // 92: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	57, // 93: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	55, // 94: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	60, // 95: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	70, // 96: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
-	72, // 97: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
-	80, // 98: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
-	82, // 99: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
-	84, // 100: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
-	76, // 101: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
-	78, // 102: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
-	87, // 103: ergoflow.v1.Control.SaveFlight:output_type -> ergoflow.v1.SaveFlightReply
-	85, // 104: ergoflow.v1.Control.Flights:output_type -> ergoflow.v1.FlightPart
-	60, // 105: ergoflow.v1.Coordinators.Link:output_type -> ergoflow.v1.Chunk
-	90, // 106: ergoflow.v1.Coordinators.Introduce:output_type -> ergoflow.v1.Coordinator
-	93, // 107: ergoflow.v1.Coordinators.Checkpoints:output_type -> ergoflow.v1.CheckpointsReply
-	57, // 108: ergoflow.v1.Coordinators.StoreCheckpoint:output_type -> ergoflow.v1.SaveReply
-	55, // 109: ergoflow.v1.Coordinators.ReadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	97, // 110: ergoflow.v1.Coordinators.List:output_type -> ergoflow.v1.ListCoordinatorsReply
-	99, // 111: ergoflow.v1.Coordinators.Change:output_type -> ergoflow.v1.ChangeCoordinatorsReply
-	70, // 112: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
-	74, // 113: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
-	60, // 114: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	65, // 115: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	63, // 116: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	60, // 117: ergoflow.v1.Peer.Shard:output_type -> ergoflow.v1.Chunk
-	83, // [83:118] is the sub-list for method output_type
-	48, // [48:83] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	7,   // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
+	8,   // 1: ergoflow.v1.WorkerMessage.heartbeat:type_name -> ergoflow.v1.Heartbeat
+	9,   // 2: ergoflow.v1.WorkerMessage.prepared:type_name -> ergoflow.v1.Prepared
+	10,  // 3: ergoflow.v1.WorkerMessage.report:type_name -> ergoflow.v1.Report
+	12,  // 4: ergoflow.v1.WorkerMessage.ready:type_name -> ergoflow.v1.Ready
+	13,  // 5: ergoflow.v1.WorkerMessage.progress:type_name -> ergoflow.v1.Progress
+	15,  // 6: ergoflow.v1.WorkerMessage.complaint:type_name -> ergoflow.v1.Complaint
+	16,  // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
+	17,  // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
+	18,  // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
+	19,  // 10: ergoflow.v1.WorkerMessage.link_checked:type_name -> ergoflow.v1.LinkChecked
+	11,  // 11: ergoflow.v1.Report.latencies:type_name -> ergoflow.v1.Latency
+	14,  // 12: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
+	21,  // 13: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
+	22,  // 14: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
+	23,  // 15: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
+	24,  // 16: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
+	25,  // 17: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
+	26,  // 18: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
+	28,  // 19: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
+	30,  // 20: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
+	31,  // 21: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
+	32,  // 22: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
+	35,  // 23: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
+	33,  // 24: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
+	34,  // 25: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
+	36,  // 26: ergoflow.v1.CoordinatorMessage.transfer:type_name -> ergoflow.v1.Transfer
+	37,  // 27: ergoflow.v1.CoordinatorMessage.dump:type_name -> ergoflow.v1.Dump
+	5,   // 28: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
+	5,   // 29: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
+	27,  // 30: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
+	27,  // 31: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	29,  // 32: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	1,   // 33: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
+	27,  // 34: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	27,  // 35: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
+	5,   // 36: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	0,   // 37: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
+	39,  // 38: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
+	2,   // 39: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
+	3,   // 40: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
+	56,  // 41: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	67,  // 42: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	68,  // 43: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	77,  // 44: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
+	87,  // 45: ergoflow.v1.FlightPart.header:type_name -> ergoflow.v1.FlightHeader
+	92,  // 46: ergoflow.v1.Coordinator.members:type_name -> ergoflow.v1.CoordinatorMember
+	95,  // 47: ergoflow.v1.CheckpointsReply.checkpoints:type_name -> ergoflow.v1.CheckpointName
+	6,   // 48: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	38,  // 49: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	51,  // 50: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	41,  // 51: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
+	53,  // 52: ergoflow.v1.Control.Events:input_type -> ergoflow.v1.EventsRequest
+	43,  // 53: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
+	45,  // 54: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
+	47,  // 55: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
+	49,  // 56: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
+	55,  // 57: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	55,  // 58: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	58,  // 59: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	59,  // 60: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	70,  // 61: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
+	72,  // 62: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
+	80,  // 63: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
+	82,  // 64: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
+	84,  // 65: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
+	76,  // 66: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
+	78,  // 67: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
+	86,  // 68: ergoflow.v1.Control.SaveFlight:input_type -> ergoflow.v1.FlightPart
+	89,  // 69: ergoflow.v1.Control.Flights:input_type -> ergoflow.v1.FlightsRequest
+	60,  // 70: ergoflow.v1.Coordinators.Link:input_type -> ergoflow.v1.Chunk
+	90,  // 71: ergoflow.v1.Coordinators.Introduce:input_type -> ergoflow.v1.CoordinatorRequest
+	93,  // 72: ergoflow.v1.Coordinators.Checkpoints:input_type -> ergoflow.v1.CheckpointsRequest
+	55,  // 73: ergoflow.v1.Coordinators.StoreCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	96,  // 74: ergoflow.v1.Coordinators.ReadCheckpoint:input_type -> ergoflow.v1.ReadCheckpointRequest
+	97,  // 75: ergoflow.v1.Coordinators.List:input_type -> ergoflow.v1.ListCoordinatorsRequest
+	99,  // 76: ergoflow.v1.Coordinators.Change:input_type -> ergoflow.v1.ChangeCoordinatorsRequest
+	69,  // 77: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
+	74,  // 78: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
+	61,  // 79: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	65,  // 80: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	63,  // 81: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	4,   // 82: ergoflow.v1.Peer.Shard:input_type -> ergoflow.v1.ShardRequest
+	62,  // 83: ergoflow.v1.Peer.Burst:input_type -> ergoflow.v1.BurstRequest
+	20,  // 84: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	40,  // 85: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	52,  // 86: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	42,  // 87: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	54,  // 88: ergoflow.v1.Control.Events:output_type -> ergoflow.v1.EventsReply
+	44,  // 89: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	46,  // 90: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	48,  // 91: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	50,  // 92: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	57,  // 93: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	57,  // 94: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	55,  // 95: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	60,  // 96: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	71,  // 97: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
+	73,  // 98: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
+	81,  // 99: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
+	83,  // 100: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
+	85,  // 101: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
+	77,  // 102: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
+	79,  // 103: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
+	88,  // 104: ergoflow.v1.Control.SaveFlight:output_type -> ergoflow.v1.SaveFlightReply
+	86,  // 105: ergoflow.v1.Control.Flights:output_type -> ergoflow.v1.FlightPart
+	60,  // 106: ergoflow.v1.Coordinators.Link:output_type -> ergoflow.v1.Chunk
+	91,  // 107: ergoflow.v1.Coordinators.Introduce:output_type -> ergoflow.v1.Coordinator
+	94,  // 108: ergoflow.v1.Coordinators.Checkpoints:output_type -> ergoflow.v1.CheckpointsReply
+	57,  // 109: ergoflow.v1.Coordinators.StoreCheckpoint:output_type -> ergoflow.v1.SaveReply
+	55,  // 110: ergoflow.v1.Coordinators.ReadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	98,  // 111: ergoflow.v1.Coordinators.List:output_type -> ergoflow.v1.ListCoordinatorsReply
+	100, // 112: ergoflow.v1.Coordinators.Change:output_type -> ergoflow.v1.ChangeCoordinatorsReply
+	71,  // 113: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
+	75,  // 114: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
+	60,  // 115: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	66,  // 116: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	64,  // 117: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	60,  // 118: ergoflow.v1.Peer.Shard:output_type -> ergoflow.v1.Chunk
+	60,  // 119: ergoflow.v1.Peer.Burst:output_type -> ergoflow.v1.Chunk
+	84,  // [84:120] is the sub-list for method output_type
+	48,  // [48:84] is the sub-list for method input_type
+	48,  // [48:48] is the sub-list for extension type_name
+	48,  // [48:48] is the sub-list for extension extendee
+	0,   // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -7026,12 +7094,12 @@ func file_wire_proto_init() {
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[61].OneofWrappers = []any{
+	file_wire_proto_msgTypes[62].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[81].OneofWrappers = []any{
+	file_wire_proto_msgTypes[82].OneofWrappers = []any{
 		(*FlightPart_Header)(nil),
 		(*FlightPart_Data)(nil),
 	}
@@ -7041,7 +7109,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   96,
+			NumMessages:   97,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -1458,6 +1458,7 @@ const (
 	Peer_Follow_FullMethodName = "/ergoflow.v1.Peer/Follow"
 	Peer_Reach_FullMethodName  = "/ergoflow.v1.Peer/Reach"
 	Peer_Shard_FullMethodName  = "/ergoflow.v1.Peer/Shard"
+	Peer_Burst_FullMethodName  = "/ergoflow.v1.Peer/Burst"
 )
 
 // PeerClient is the client API for Peer service.
@@ -1478,6 +1479,9 @@ type PeerClient interface {
 	// with NOT_FOUND where the worker has no copy with that hash, and with RESOURCE_EXHAUSTED
 	// while others read from it.
 	Shard(ctx context.Context, in *ShardRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error)
+	// Burst returns bytes without a meaning, 4 MiB at most, until the caller ends the call: it
+	// measures what the link carries. It fails with RESOURCE_EXHAUSTED while another measures.
+	Burst(ctx context.Context, in *BurstRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error)
 }
 
 type peerClient struct {
@@ -1555,6 +1559,25 @@ func (c *peerClient) Shard(ctx context.Context, in *ShardRequest, opts ...grpc.C
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_ShardClient = grpc.ServerStreamingClient[Chunk]
 
+func (c *peerClient) Burst(ctx context.Context, in *BurstRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[3], Peer_Burst_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BurstRequest, Chunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_BurstClient = grpc.ServerStreamingClient[Chunk]
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -1573,6 +1596,9 @@ type PeerServer interface {
 	// with NOT_FOUND where the worker has no copy with that hash, and with RESOURCE_EXHAUSTED
 	// while others read from it.
 	Shard(*ShardRequest, grpc.ServerStreamingServer[Chunk]) error
+	// Burst returns bytes without a meaning, 4 MiB at most, until the caller ends the call: it
+	// measures what the link carries. It fails with RESOURCE_EXHAUSTED while another measures.
+	Burst(*BurstRequest, grpc.ServerStreamingServer[Chunk]) error
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -1594,6 +1620,9 @@ func (UnimplementedPeerServer) Reach(context.Context, *ReachRequest) (*ReachRepl
 }
 func (UnimplementedPeerServer) Shard(*ShardRequest, grpc.ServerStreamingServer[Chunk]) error {
 	return status.Error(codes.Unimplemented, "method Shard not implemented")
+}
+func (UnimplementedPeerServer) Burst(*BurstRequest, grpc.ServerStreamingServer[Chunk]) error {
+	return status.Error(codes.Unimplemented, "method Burst not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -1667,6 +1696,17 @@ func _Peer_Shard_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_ShardServer = grpc.ServerStreamingServer[Chunk]
 
+func _Peer_Burst_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(BurstRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(PeerServer).Burst(m, &grpc.GenericServerStream[BurstRequest, Chunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_BurstServer = grpc.ServerStreamingServer[Chunk]
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1693,6 +1733,11 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Shard",
 			Handler:       _Peer_Shard_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Burst",
+			Handler:       _Peer_Burst_Handler,
 			ServerStreams: true,
 		},
 	},

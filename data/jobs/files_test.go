@@ -2,16 +2,9 @@ package jobs
 
 import (
 	"context"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,26 +27,6 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// An authority of the web's kind, which knows hosts and nothing of ergoflow.
-type webAuthority struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func newWebAuthority() webAuthority {
-	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
-	der := must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
-	return webAuthority{must(x509.ParseCertificate(der)), key}
-}
-
-// issue makes the certificate of a loopback server, which a client can show too.
-func (a webAuthority) issue() (der []byte, key crypto.Signer) {
-	own := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
-	return must(x509.CreateCertificate(rand.Reader, template, a.certificate, own.Public(), a.key)), own
-}
-
 // users are what a server of the other kind knows its users by: JWTs of one account.
 type users struct{ operator, account nkeys.KeyPair }
 
@@ -69,11 +42,11 @@ func (u users) creds() (file []byte, user string) {
 
 // other runs a NATS server that is not ergoflow's: with a host's certificate, which asks for a
 // client's certificate and for a user's JWT.
-func other(t *testing.T, authority webAuthority, u users) *server.Server {
+func other(t *testing.T, authority natstest.Authority, u users) *server.Server {
 	t.Helper()
-	der, key := authority.issue()
+	der, key := authority.Issue(t)
 	cas := x509.NewCertPool()
-	cas.AddCert(authority.certificate)
+	cas.AddCert(authority.Certificate)
 	claims := jwt.NewAccountClaims(must(u.account.PublicKey()))
 	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
 	system := must(must(nkeys.CreateAccount()).PublicKey())
@@ -111,26 +84,20 @@ func started(t *testing.T, o *server.Options) *server.Server {
 	return s
 }
 
-func write(t *testing.T, dir, name, kind string, der []byte) {
+func write(t *testing.T, dir, name string, content []byte) {
 	t.Helper()
-	if kind != "" {
-		der = pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), der, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // files writes all that a server of the other kind asks for.
-func files(t *testing.T, authority webAuthority, u users) (dir, user string) {
+func files(t *testing.T, authority natstest.Authority, u users) (dir, user string) {
 	t.Helper()
 	dir = t.TempDir()
-	write(t, dir, "ca.pem", "CERTIFICATE", authority.certificate.Raw)
-	der, key := authority.issue()
-	write(t, dir, "cert.pem", "CERTIFICATE", der)
-	write(t, dir, "key.pem", "PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(key)))
+	authority.Write(t, dir)
 	creds, user := u.creds()
-	write(t, dir, "user.creds", "", creds)
+	write(t, dir, "user.creds", creds)
 	return dir, user
 }
 
@@ -138,7 +105,7 @@ func files(t *testing.T, authority webAuthority, u users) (dir, user string) {
 // with certificates of a cluster and without.
 func TestOtherServer(t *testing.T) {
 	both(t, func(t *testing.T, l *lab) {
-		authority, u := newWebAuthority(), newUsers()
+		authority, u := natstest.NewAuthority(t), newUsers()
 		s := other(t, authority, u)
 		dir, first := files(t, authority, u)
 		q, err := Open(t.Context(), s.ClientURL(), Access{Credentials: l.of(t, trust.Coordinator, "main"), Files: dir}, 0)
@@ -160,7 +127,7 @@ func TestOtherServer(t *testing.T) {
 
 		// A new file counts from the next connection on.
 		creds, second := u.creds()
-		write(t, dir, "user.creds", "", creds)
+		write(t, dir, "user.creds", creds)
 		is := func(user string) bool {
 			c, err := s.Connz(&server.ConnzOptions{Username: true, User: user})
 			return err == nil && len(c.Conns) > 0
@@ -176,7 +143,7 @@ func TestOtherServer(t *testing.T) {
 }
 
 func TestOtherServerRefuses(t *testing.T) {
-	authority, u := newWebAuthority(), newUsers()
+	authority, u := natstest.NewAuthority(t), newUsers()
 	s := other(t, authority, u)
 	for name, c := range map[string]struct {
 		change func(dir string) error
@@ -193,7 +160,7 @@ func TestOtherServerRefuses(t *testing.T) {
 		"empty":            {func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) }, "neither ca.pem"},
 		"no directory":     {os.RemoveAll, "neither ca.pem"},
 		"foreign CA": {func(dir string) error {
-			foreign, _ := files(t, newWebAuthority(), u)
+			foreign, _ := files(t, natstest.NewAuthority(t), u)
 			return os.Rename(filepath.Join(foreign, "ca.pem"), filepath.Join(dir, "ca.pem"))
 		}, "unknown authority"},
 	} {
@@ -244,21 +211,21 @@ func TestPasswordFile(t *testing.T) {
 	} {
 		c := natstest.Start(t, 1, "authorization { "+authorization+" }\n")
 		dir := t.TempDir()
-		write(t, dir, "user.password", "", []byte(text))
+		write(t, dir, "user.password", []byte(text))
 		q, err := Open(t.Context(), c.URL(), Access{Files: dir}, 0)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
 		q.Close()
-		write(t, dir, "user.password", "", []byte(strings.Replace(text, "hush", "wrong", 1)))
+		write(t, dir, "user.password", []byte(strings.Replace(text, "hush", "wrong", 1)))
 		if _, err := Open(t.Context(), c.URL(), Access{Files: dir}, 0); !errors.Is(err, ErrDenied) {
 			t.Errorf("a wrong one: %v", err)
 		}
 	}
 	for _, text := range []string{"", "\n", "a:b\nc:d\n", strings.Repeat("x", 5000)} {
 		dir := t.TempDir()
-		write(t, dir, "user.password", "", []byte(text))
+		write(t, dir, "user.password", []byte(text))
 		if _, err := Open(t.Context(), "nats://127.0.0.1:1", Access{Files: dir}, 0); err == nil || !strings.Contains(err.Error(), "want one line") {
 			t.Errorf("%.20q: %v", text, err)
 		}

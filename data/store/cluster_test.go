@@ -34,7 +34,7 @@ func TestNATSCluster(t *testing.T) {
 	}
 	t.Parallel()
 	c := natstest.Start(t, 3, "")
-	queue, err := opened(t, c, 3)
+	queue, err := opened(t, c, jobs.Access{}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestNATSCluster(t *testing.T) {
 			continue
 		}
 		t.Run(round.name, func(t *testing.T) { // one after the other, on one cluster
-			underDisturbance(t, queue, own, at, fmt.Sprint("run", i), c, round.disturb)
+			underDisturbance(t, queue, own, at, fmt.Sprint("run", i), c.URL(), jobs.Access{}, round.disturb)
 			for _, s := range c {
 				s.Restart()
 			}
@@ -118,18 +118,18 @@ func TestNATSCluster(t *testing.T) {
 }
 
 // opened opens the queue once the servers of a new cluster have all that they need.
-func opened(t *testing.T, c natstest.Cluster, replicas int) (queue *jobs.Queue, err error) {
+func opened(t *testing.T, c natstest.Cluster, a jobs.Access, replicas int) (queue *jobs.Queue, err error) {
 	t.Helper()
 	err = storetest.Await(t.Context(), func() (err error) {
-		queue, err = jobs.Open(t.Context(), c.URL(), jobs.Access{}, replicas)
+		queue, err = jobs.Open(t.Context(), c.URL(), a, replicas)
 		return err
 	})
 	return queue, err
 }
 
-// underDisturbance has three workers do the jobs of a run, and disturbs them when they have done
-// some. A job puts an object.
-func underDisturbance(t *testing.T, queue *jobs.Queue, own store.Store, at, run string, c natstest.Cluster, disturb func()) {
+// underDisturbance has three workers do the jobs of a run, by the servers of a URL, and disturbs them
+// when they have done some. A job puts an object.
+func underDisturbance(t *testing.T, queue *jobs.Queue, own store.Store, at, run, servers string, worker jobs.Access, disturb func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -150,8 +150,8 @@ func underDisturbance(t *testing.T, queue *jobs.Queue, own store.Store, at, run 
 	ended := make(chan error)
 	const workers = 3
 	for w := range workers {
-		s := storetest.Open(t, at, store.Options{Wait: true})
-		q, err := jobs.Connect(c.URL(), jobs.Access{})
+		s := storetest.Open(t, at, store.Options{Access: worker, Wait: true})
+		q, err := jobs.Connect(servers, worker)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,6 +51,7 @@ func serve(file string) error {
 type Server struct {
 	Name   string
 	URL    string
+	Route  string // address at which other servers of the cluster connect
 	t      testing.TB
 	file   string // its configuration
 	health string // URL
@@ -64,18 +65,38 @@ type Cluster []*Server
 // more.
 func Start(t testing.TB, servers int, more string) Cluster {
 	t.Helper()
+	return start(t, servers, more, nil)
+}
+
+// StartSecured starts servers as Start does. They and their clients show certificates of an
+// authority to each other.
+func StartSecured(t testing.TB, servers int, more string, a Authority) Cluster {
+	t.Helper()
+	return start(t, servers, more, &a)
+}
+
+func start(t testing.TB, servers int, more string, a *Authority) Cluster {
+	t.Helper()
 	var c Cluster
 	var routes []string
-	var cluster []string
+	scheme := "nats://"
+	if a != nil {
+		scheme = "tls://"
+	}
 	for i := range servers {
 		dir := t.TempDir() // removed after the cleanup below
 		client, monitor, route := Address(t), Address(t), Address(t)
-		c = append(c, &Server{Name: fmt.Sprint("s", i), URL: "nats://" + client, t: t, file: filepath.Join(dir, "nats.conf"), health: "http://" + monitor})
-		routes, cluster = append(routes, "nats://"+route), append(cluster, route)
+		c = append(c, &Server{Name: fmt.Sprint("s", i), URL: scheme + client, Route: route, t: t, file: filepath.Join(dir, "nats.conf"), health: "http://" + monitor})
+		routes = append(routes, "nats://"+route)
 	}
-	for i, s := range c {
-		listen := strings.TrimPrefix(s.URL, "nats://")
-		if err := os.WriteFile(s.file, []byte(Config(s.Name, filepath.Dir(s.file), listen, strings.TrimPrefix(s.health, "http://"), cluster[i], routes)+more), 0o600); err != nil {
+	for _, s := range c {
+		dir, tls := filepath.Dir(s.file), ""
+		if a != nil {
+			a.Write(t, dir)
+			tls = mutual(dir)
+		}
+		text := Config(s.Name, dir, strings.TrimPrefix(s.URL, scheme), strings.TrimPrefix(s.health, "http://"), s.Route, routes, tls) + more
+		if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		s.Start()
@@ -89,12 +110,13 @@ func Start(t testing.TB, servers int, more string) Cluster {
 	return c
 }
 
-// Config is the configuration of a server of a cluster, as far as all have one.
-func Config(name, dir, listen, monitor, cluster string, routes []string) string {
-	text := fmt.Sprintf("server_name: %s\nlisten: %q\nhttp: %q\nlog_file: %q\nlame_duck_duration: 30s\nlame_duck_grace_period: 1s\n",
-		name, listen, monitor, filepath.Join(dir, "nats.log"))
+// Config is the configuration of a server of a cluster, as far as all have one. Its clients and the
+// other servers reach it by tls, a block of the configuration, or in plain text where that is empty.
+func Config(name, dir, listen, monitor, cluster string, routes []string, tls string) string {
+	text := fmt.Sprintf("server_name: %s\nlisten: %q\nhttp: %q\nlog_file: %q\nlame_duck_duration: 30s\nlame_duck_grace_period: 1s\n%s\n",
+		name, listen, monitor, filepath.Join(dir, "nats.log"), tls)
 	if len(routes) > 1 {
-		text += fmt.Sprintf("cluster { name: three, listen: %q, routes: [%s] }\n", cluster, strings.Join(routes, ", "))
+		text += fmt.Sprintf("cluster { name: three, listen: %q, routes: [%s], %s }\n", cluster, strings.Join(routes, ", "), tls)
 	}
 	return text + fmt.Sprintf("jetstream { store_dir: %q, sync_interval: always }\n", filepath.Join(dir, "data"))
 }

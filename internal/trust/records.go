@@ -158,6 +158,33 @@ func (r *Revocations) addIdentity(id Identity, now time.Time) {
 	}
 }
 
+func (r *Revocations) add(more Revocations) {
+	for _, s := range more.Serials {
+		r.addSerial(s.Serial, s.Time)
+	}
+	for _, i := range more.Identities {
+		r.addIdentity(i.Identity, i.Time)
+	}
+}
+
+// Len is how many serials and identities are revoked.
+func (r Revocations) Len() int { return len(r.Serials) + len(r.Identities) }
+
+// Without is what r revokes and other does not, of serials and of identities at most limit each.
+func (r Revocations) Without(other Revocations, limit int) (rest Revocations) {
+	for _, s := range r.Serials {
+		if len(rest.Serials) < limit && !slices.ContainsFunc(other.Serials, func(o RevokedSerial) bool { return o.Serial == s.Serial }) {
+			rest.Serials = append(rest.Serials, s)
+		}
+	}
+	for _, i := range r.Identities {
+		if len(rest.Identities) < limit && !slices.ContainsFunc(other.Identities, func(o RevokedIdentity) bool { return o.Identity == i.Identity }) {
+			rest.Identities = append(rest.Identities, i)
+		}
+	}
+	return rest
+}
+
 // issuedDocument and revokedDocument are the files of records.
 type issuedDocument struct {
 	Format       int      `json:"format"`

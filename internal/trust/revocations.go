@@ -3,6 +3,7 @@ package trust
 import (
 	"crypto/x509"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -49,6 +50,18 @@ func (l *RevocationList) Check(cert *x509.Certificate) error {
 		return err
 	}
 	return r.Check(cert)
+}
+
+// Add writes into the list what it lacks of another one. An authority's own list is its own to
+// write (Authority.AddRevocations).
+func (l *RevocationList) Add(more Revocations) error {
+	r, err := l.Read()
+	if err != nil || more.Without(r, 1).Len() == 0 {
+		return err
+	}
+	r.Serials, r.Identities = slices.Clone(r.Serials), slices.Clone(r.Identities)
+	r.add(more)
+	return writeRevoked(filepath.Dir(l.path), r)
 }
 
 // SaveRevocations writes the list beside the credentials of a coordinator, whose authority is

@@ -41,14 +41,19 @@ func (a *Authority) RevokeIdentity(ctx context.Context, id Identity, now time.Ti
 	return a.revoke(ctx, func(r *Revocations) { r.addIdentity(id, now.UTC().Truncate(time.Second)) })
 }
 
+// AddRevocations has the list say what another one of the same authority says.
+func (a *Authority) AddRevocations(ctx context.Context, more Revocations) error {
+	return a.revoke(ctx, func(r *Revocations) { r.add(more) })
+}
+
 func (a *Authority) revoke(ctx context.Context, add func(*Revocations)) error {
 	return a.locked(ctx, syscall.LOCK_EX, func() error {
 		r, err := readRevoked(a.dir)
 		if err != nil {
 			return err
 		}
-		before := len(r.Serials) + len(r.Identities)
-		if add(&r); len(r.Serials)+len(r.Identities) == before {
+		before := r.Len()
+		if add(&r); r.Len() == before {
 			return nil
 		}
 		return writeRevoked(a.dir, r)

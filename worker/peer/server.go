@@ -25,6 +25,8 @@ type Server struct {
 	Rings   *allreduce.Server       // connects to the data ports of others
 	Shards  func() *shard.Dir       // copies of shards; returns nil if there are none. Nil: likewise
 	readers atomic.Int32            // of shards
+	// bursting: a worker measures its link from this one.
+	bursting atomic.Bool
 	// encodings are states that are being encoded. When a generation forms, many
 	// workers ask for one state at once: they share one encoding.
 	encodings singleflight.Group

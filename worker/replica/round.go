@@ -37,6 +37,9 @@ func (r *Replica) LocalSteps() int { return r.experiment.LocalSteps() }
 // local reports whether a rank takes several steps between two sums.
 func (r *Replica) local() bool { return r.LocalSteps() > 1 }
 
+// BucketBytes is the size of the longest vector that ranks sum at once.
+func (r *Replica) BucketBytes() int64 { return int64(4 * trainer.LongestBucket(r.SumLength())) }
+
 // SumLength is the length of an Update's Sum, [P+H+1] for rounds of H steps. Of one step it is
 // the gradient, loss and number of samples. Of a round it is every rank's change of the
 // parameters times its number n of samples in a step, then the loss of each step, and n.

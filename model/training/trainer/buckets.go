@@ -21,6 +21,15 @@ func Buckets(sum []float32) [][]float32 {
 	return cut(sum, bounds(len(sum), bucketCount(len(sum))))
 }
 
+// LongestBucket is the length of the longest bucket of a vector of that size.
+func LongestBucket(size int) int {
+	if size == 0 {
+		return 0
+	}
+	count := bucketCount(size)
+	return (size + count - 1) / count
+}
+
 func bucketCount(size int) int { return (size + bucketFloats - 1) / bucketFloats }
 
 // arrayBounds returns where the arrays of a sum of that size begin, then the size.

@@ -29,6 +29,9 @@ func TestBuckets(t *testing.T) {
 		cut, _ := newTrainer(t, &device, c)
 		got := total(t, cut, first, second)
 		buckets, arrays := trainer.Buckets(got), cut.Arrays(got)
+		if longest := trainer.LongestBucket(len(got)); longest != max(len(buckets[0]), len(buckets[1]), len(buckets[2])) {
+			t.Errorf("the longest bucket has %d numbers", longest)
+		}
 		if len(buckets) != 3 || len(arrays) != 3 {
 			t.Fatalf("%d parameters are in %d buckets and %d arrays", len(theta), len(buckets), len(arrays))
 		}

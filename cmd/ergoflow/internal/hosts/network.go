@@ -46,9 +46,14 @@ func New(t *testing.T) *Network {
 // Host adds a host. The name is at most 15 bytes long.
 func (n *Network) Host(name string) *Host {
 	n.t.Helper()
+	return n.wired(name, "switch")
+}
+
+func (n *Network) wired(name, bridge string) *Host {
+	n.t.Helper()
 	h := n.add(name)
 	run(n.t, "ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", name)
-	n.connect(h, name)
+	n.connect(h, name, bridge)
 	return h
 }
 
@@ -60,12 +65,12 @@ func (n *Network) add(name string) *Host {
 	return &Host{Name: name, Address: fmt.Sprint(subnet, n.hosts), t: n.t}
 }
 
-// connect connects a device with the switch, and gives the host's end of that cable, eth0, its
+// connect connects a device with a switch, and gives the host's end of that cable, eth0, its
 // address.
-func (n *Network) connect(h *Host, device string) {
+func (n *Network) connect(h *Host, device, bridge string) {
 	n.t.Helper()
 	h.device = device
-	run(n.t, "ip", "link", "set", "dev", device, "master", "switch", "up")
+	run(n.t, "ip", "link", "set", "dev", device, "master", bridge, "up")
 	run(n.t, "ip", "-n", h.Name, "address", "add", h.Address+"/24", "dev", "eth0")
 	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "eth0", "up")
 	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "lo", "up")
@@ -163,9 +168,14 @@ func (h *Host) Reroute(address string) {
 // "20mbit". Unlimit removes the bound.
 func (h *Host) Limit(rate string) {
 	h.t.Helper()
-	limit := []string{"root", "tbf", "rate", rate, "burst", burst, "latency", "100ms"}
-	run(h.t, "tc", append([]string{"-n", h.Name, "qdisc", "replace", "dev", "eth0"}, limit...)...)
-	run(h.t, "tc", append([]string{"qdisc", "replace", "dev", h.device}, limit...)...)
+	limit(h.t, rate, "eth0", "-n", h.Name)
+	limit(h.t, rate, h.device)
+}
+
+// limit bounds what leaves by a device, with tc's options for where that is.
+func limit(t *testing.T, rate, device string, where ...string) {
+	t.Helper()
+	run(t, "tc", append(where, "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", burst, "latency", "100ms")...)
 }
 
 // Unlimit ends Limit.
