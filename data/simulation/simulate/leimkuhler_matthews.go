@@ -1,0 +1,33 @@
+package simulate
+
+import "github.com/ergoflow/ergoflow/data/equations/sde"
+
+// leimkuhlerMatthews is X + b dt + S√dt·(R + R′)/2, where R′ is the next step's R: the limit of BAOAB
+// for a large friction. For b = −½SSᵀ∇U and a constant S its averages over the invariant law have order
+// 2, at the cost of Euler's, and linear equations in one dimension have none but that of chance.
+// For other drifts, which turn, its order is 1 (Leimkuhler and Matthews, Appl. Math. Res. eXpress 2013;
+// Leimkuhler, Matthews and Tretyakov, Proc. R. Soc. A 470, 2014).
+type leimkuhlerMatthews struct {
+	last, mean [][lanes]float32 // normals of the step before, and means of two steps
+}
+
+func newLeimkuhlerMatthews(s sde.Space) *leimkuhlerMatthews {
+	return &leimkuhlerMatthews{make([][lanes]float32, s.Dim()), make([][lanes]float32, s.Dim())}
+}
+
+func (r *leimkuhlerMatthews) begin(c *cloud) {
+	c.noise()
+	copy(r.last, c.z)
+}
+
+func (r *leimkuhlerMatthews) take(c *cloud) {
+	c.evaluate(c.active)
+	c.noise()
+	for k := range c.z {
+		for l, z := range c.z[k][:c.active] {
+			r.mean[k][l] = 0.5 * (r.last[k][l] + z)
+		}
+	}
+	copy(r.last, c.z)
+	c.add(c.drift, r.mean)
+}
