@@ -4,7 +4,7 @@ import "github.com/ergoflow/ergoflow/data/equations/sde"
 
 // leimkuhlerMatthews is X + b dt + S√dt·(R + R′)/2, where R′ is the next step's R: the limit of BAOAB
 // for a large friction. For b = −½SSᵀ∇U and a constant S its averages over the invariant law have order
-// 2, at the cost of Euler's, and linear equations in one dimension have none but that of chance.
+// 2, at the cost of Euler's, and a linear equation in one dimension has its exact law.
 // For other drifts, which turn, its order is 1 (Leimkuhler and Matthews, Appl. Math. Res. eXpress 2013;
 // Leimkuhler, Matthews and Tretyakov, Proc. R. Soc. A 470, 2014).
 type leimkuhlerMatthews struct {

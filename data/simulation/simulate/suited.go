@@ -26,6 +26,18 @@ func suitedToFirstOrder(s sde.Space) Integrator {
 	return Heun
 }
 
+// Order is that of averages over the invariant law of an equation.
+func (i Integrator) Order(s sde.Space) int {
+	switch {
+	case i == BAOAB,
+		i == Heun && s.Noise == sde.AdditiveNoise,
+		i == Platen && s.Noise != sde.AnyNoise,
+		i == LeimkuhlerMatthews && s.Noise == sde.AdditiveNoise && gradient(s):
+		return 2
+	}
+	return 1
+}
+
 // gradient says whether b = −½SSᵀ∇U for some U, where S is constant: J·SSᵀ is symmetric then, where J
 // is the matrix of the derivatives of b. It looks at a few states of the box, with differences.
 func gradient(s sde.Space) bool {
