@@ -56,14 +56,10 @@ func (i Integrator) Title() string {
 	return strings.ToUpper(string(i[:1])) + string(i[1:])
 }
 
-// UnmarshalYAML reads a name.
-func (i *Integrator) UnmarshalYAML(decode func(any) error) error {
-	var name string
-	if err := decode(&name); err != nil {
-		return err
-	}
+// UnmarshalText reads a name. Validate of the scheme checks it.
+func (i *Integrator) UnmarshalText(name []byte) error {
 	*i = Integrator(name)
-	if name == Euler.String() {
+	if *i == Integrator(Euler.String()) {
 		*i = Euler
 	}
 	return nil
