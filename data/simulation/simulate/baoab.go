@@ -45,9 +45,10 @@ func (b *baoab) take(c *cloud) {
 	c.noise()
 	half := c.step.dt / 2
 	for k, p := range b.pairs {
-		q, v, z := c.x[p.q], c.x[p.v], &c.z[p.v]
-		for l := range c.active {
-			kicked := v[l] + float64(half*b.force[k][l])
+		q := c.x[p.q][:c.active]
+		v, z, force := c.x[p.v][:len(q)], c.z[p.v][:len(q)], b.force[k][:len(q)]
+		for l := range q {
+			kicked := v[l] + float64(half*force[l])
 			position := q[l] + float64(float64(half*p.rate)*kicked)
 			thermal := float64(p.decay*kicked) + float64(p.kick*float64(z[l]))
 			q[l], v[l] = position+float64(float64(half*p.rate)*thermal), thermal
@@ -55,9 +56,10 @@ func (b *baoab) take(c *cloud) {
 	}
 	b.evaluate(c)
 	for k, p := range b.pairs {
-		v := c.x[p.v]
-		for l := range c.active {
-			v[l] += float64(half * b.force[k][l])
+		v := c.x[p.v][:c.active]
+		force := b.force[k][:len(v)]
+		for l := range v {
+			v[l] += float64(half * force[l])
 		}
 	}
 }

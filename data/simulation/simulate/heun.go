@@ -22,9 +22,10 @@ func (h *heun) take(c *cloud) {
 	c.evaluate(c.active)
 	half := c.step.dt / 2
 	for k, x := range c.x {
-		after := c.drift[k]
-		for l, before := range h.drift[k][:c.active] {
-			x[l] += float64(half * (after[l] - before))
+		x := x[:c.active]
+		before, after := h.drift[k][:len(x)], c.drift[k][:len(x)]
+		for l := range x {
+			x[l] += float64(half * (after[l] - before[l]))
 		}
 	}
 }

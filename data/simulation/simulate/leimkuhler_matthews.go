@@ -24,10 +24,11 @@ func (r *leimkuhlerMatthews) take(c *cloud) {
 	c.evaluate(c.active)
 	c.noise()
 	for k := range c.z {
-		for l, z := range c.z[k][:c.active] {
-			r.mean[k][l] = 0.5 * (r.last[k][l] + z)
+		z := c.z[k][:c.active]
+		last, mean := r.last[k][:len(z)], r.mean[k][:len(z)]
+		for l, z := range z {
+			mean[l], last[l] = 0.5*(last[l]+z), z
 		}
 	}
-	copy(r.last, c.z)
 	c.add(c.drift, r.mean)
 }

@@ -24,16 +24,19 @@ func (m *milstein) take(c *cloud) {
 	m.diffusion.keep(c.diffusion)
 	dt, root := c.step.dt, c.step.root
 	for k, x := range c.x {
-		b, sigma := &m.drift[k], m.diffusion.of(k)
-		for l, v := range x[:c.active] {
+		x := x[:c.active]
+		b, sigma := m.drift[k][:len(x)], m.diffusion.of(k)[:len(x)]
+		for l, v := range x {
 			x[l] = v + (float64(b[l]*dt) + float64(sigma[l]*root))
 		}
 	}
 	c.evaluate(c.active)
 	for k, x := range c.x {
-		b, sigma, beyond := &m.drift[k], m.diffusion.of(k), c.diffusion[min(k, len(c.diffusion)-1)]
-		for l, v := range c.before[k][:c.active] {
-			z := float64(c.z[k][l])
+		x := x[:c.active]
+		b, sigma, beyond := m.drift[k][:len(x)], m.diffusion.of(k)[:len(x)], c.diffusion[min(k, len(c.diffusion)-1)][:len(x)]
+		before, normals := c.before[k][:len(x)], c.z[k][:len(x)]
+		for l, v := range before {
+			z := float64(normals[l])
 			curved := float64(float64(0.5*(beyond[l]-sigma[l])) * (float64(z*z) - 1))
 			x[l] = v + (float64(b[l]*dt) + float64(root*(float64(sigma[l]*z)+curved)))
 		}

@@ -28,18 +28,20 @@ func (p *platen) take(c *cloud) {
 	p.support(c, -root)
 	p.below.keep(c.diffusion)
 	for k, x := range c.x {
-		b, sigma := &p.drift[k], p.diffusion.of(k)
-		for l, v := range c.before[k][:c.active] {
-			x[l] = v + (float64(b[l]*dt) + float64(float64(sigma[l]*root)*float64(c.z[k][l])))
+		x := x[:c.active]
+		b, sigma, z := p.drift[k][:len(x)], p.diffusion.of(k)[:len(x)], c.z[k][:len(x)]
+		for l, v := range c.before[k][:len(x)] {
+			x[l] = v + (float64(b[l]*dt) + float64(float64(sigma[l]*root)*float64(z[l])))
 		}
 	}
 	c.evaluate(c.active)
 	half, quarter := dt/2, root/4
 	for k, x := range c.x {
-		before, after := &p.drift[k], c.drift[k]
-		sigma, above, below := p.diffusion.of(k), p.above.of(k), p.below.of(k)
-		for l, v := range c.before[k][:c.active] {
-			z := float64(c.z[k][l])
+		x := x[:c.active]
+		before, after, normals := p.drift[k][:len(x)], c.drift[k][:len(x)], c.z[k][:len(x)]
+		sigma, above, below := p.diffusion.of(k)[:len(x)], p.above.of(k)[:len(x)], p.below.of(k)[:len(x)]
+		for l, v := range c.before[k][:len(x)] {
+			z := float64(normals[l])
 			mean := float64((above[l] + below[l] + 2*sigma[l]) * z)
 			curved := float64((above[l] - below[l]) * (float64(z*z) - 1))
 			x[l] = v + (float64(half*(before[l]+after[l])) + float64(quarter*(mean+curved)))
@@ -50,8 +52,9 @@ func (p *platen) take(c *cloud) {
 // support evaluates at X + b dt + root·σ.
 func (p *platen) support(c *cloud, root float64) {
 	for k, x := range c.x {
-		b, sigma := &p.drift[k], p.diffusion.of(k)
-		for l, v := range c.before[k][:c.active] {
+		x := x[:c.active]
+		b, sigma := p.drift[k][:len(x)], p.diffusion.of(k)[:len(x)]
+		for l, v := range c.before[k][:len(x)] {
 			x[l] = v + (float64(b[l]*c.step.dt) + float64(sigma[l]*root))
 		}
 	}

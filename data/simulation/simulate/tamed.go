@@ -13,6 +13,8 @@ import (
 type tamed struct {
 	memory blocks
 	drift  []*[lanes]float64 // in memory
+
+	largest, sum [lanes]float64 // components of the drift, and their squares
 }
 
 func newTamed(s sde.Space) *tamed {
@@ -28,19 +30,29 @@ func (*tamed) begin(*cloud) {}
 func (t *tamed) take(c *cloud) {
 	c.evaluate(c.active)
 	c.noise()
-	for l := range c.active {
-		// Relative to the largest component, whose square may be too large for a number.
-		largest, sum := 0., 0.
-		for _, b := range c.drift {
-			largest = max(largest, math.Abs(b[l]))
+	n := c.active
+	largest, sum := t.largest[:n], t.sum[:n]
+	clear(largest)
+	clear(sum)
+	for _, b := range c.drift {
+		for l, b := range b[:len(largest)] {
+			largest[l] = max(largest[l], math.Abs(b))
 		}
-		for _, b := range c.drift {
-			part := b[l] / max(largest, math.SmallestNonzeroFloat64)
-			sum += float64(part * part)
+	}
+	// Relative to the largest component, whose square may be too large for a number.
+	for _, b := range c.drift {
+		for l, b := range b[:len(sum)] {
+			part := b / max(largest[l], math.SmallestNonzeroFloat64)
+			sum[l] += float64(part * part)
 		}
-		size := 1 + float64(c.step.dt*float64(largest*math.Sqrt(sum)))
-		for k, b := range c.drift {
-			t.memory[k][l] = b[l] / size
+	}
+	for l := range sum {
+		sum[l] = 1 + float64(c.step.dt*float64(largest[l]*math.Sqrt(sum[l])))
+	}
+	for k, b := range c.drift {
+		to := t.memory[k][:len(sum)]
+		for l, b := range b[:len(sum)] {
+			to[l] = b / sum[l]
 		}
 	}
 	c.add(t.drift, c.z)

@@ -39,7 +39,7 @@ func examples() []example {
 		{
 			name: "Double well", note: "dX = (X − X³)dt + dW: the mean of X².",
 			dim: 1, drift: []string{"x - x^3"}, diffusion: []string{"1"}, box: box, average: square,
-			exact: gibbs(well, 2), steps: []float64{0.4, 0.2, 0.1, 0.05}, burnIn: 20, apart: 4,
+			exact: gibbs(well, 2), steps: []float64{0.2, 0.1, 0.05, 0.025}, burnIn: 20, apart: 4, start: "0.5",
 		}, {
 			name: "Turning linear", note: "dX = −(X + 2·turned X)dt + dW in the plane: the mean of X², ½.",
 			dim: 2, drift: []string{"-x0 - 2*x1", "2*x0 - x1"}, diffusion: []string{"1"}, box: box, average: square,
@@ -51,20 +51,20 @@ func examples() []example {
 		}, {
 			name: "Underdamped double well", note: "dq = v dt, dv = (q − q³ − v)dt + dW: the mean of q².",
 			dim: 2, drift: []string{"x1", "x0 - x0^3 - x1"}, diffusion: []string{"0", "1"}, box: box, average: square,
-			exact: gibbs(well, 2), steps: []float64{0.4, 0.2, 0.1, 0.05}, burnIn: 40, apart: 8,
+			exact: gibbs(well, 2), steps: []float64{0.4, 0.2, 0.1, 0.05}, burnIn: 40, apart: 8, start: "0.5",
 		}, {
 			name: "Steep walls from far away", note: "dX = (X − X³)dt + dW from N(0, 10²): the mean of X².",
 			dim: 1, drift: []string{"x - x^3"}, diffusion: []string{"1"}, box: box, average: square,
-			exact: gibbs(well, 2), steps: []float64{0.1, 0.05, 0.02, 0.01, 0.001}, burnIn: 20, apart: 4, start: "10",
+			exact: gibbs(well, 2), steps: []float64{0.1, 0.05, 0.02, 0.01}, burnIn: 20, apart: 4, start: "10",
 		}, {
 			name: "Field on a ring", note: "φ⁴ on 32 sites at temperature 1 with mass 0 and coupling 1: the mean of φ·∂H/∂φ, which is 1.",
 			dim: 32, drift: []string{"x[(i+1) % dim] + x[(i-1) % dim] - 2*x[i] - x[i]^3"}, diffusion: []string{"sqrt(2)"}, box: box,
-			average: virial, exact: 1, steps: []float64{0.1, 0.05, 0.025, 0.0125}, burnIn: 10, apart: 2,
+			average: virial, exact: 1, steps: []float64{0.1, 0.05, 0.025, 0.0125}, burnIn: 10, apart: 2, start: "0.5",
 		}, {
 			name: "Lorenz 1963", note: "Parameters 10, 28, 8/3 and noise 2: the mean of z².",
 			dim: 3, drift: []string{"10*(x1 - x0)", "x0*(28 - x2) - x1", "x0*x1 - 8/3*x2"}, diffusion: []string{"2"},
 			box: sde.Interval{Lo: -25, Hi: 50}, average: func(x []float32) float64 { return square(x[2:]) },
-			fine: 0.001, steps: []float64{0.02, 0.01, 0.005, 0.0025}, burnIn: 30, apart: 1, start: "10",
+			fine: 0.0025, steps: []float64{0.02, 0.01, 0.005}, burnIn: 30, apart: 1, start: "10",
 		},
 	}
 }
