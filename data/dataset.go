@@ -16,6 +16,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
@@ -55,7 +56,7 @@ type Dataset struct {
 type Draws string
 
 const (
-	// Simulated samples are Euler–Maruyama chains. Families that define their functions
+	// Simulated samples are chains, by the integrator of their scheme. Families that define their functions
 	// by their laws (family.Sampler) draw from those laws.
 	Simulated Draws = "simulated"
 	// Exact samples are independent draws from the invariant law, for families that know
@@ -192,6 +193,26 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 		if err := timed.Observes(s, samples); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
+	}
+	return integratorSuits(path, s.Integrator, f)
+}
+
+// integratorSuits refuses an integrator that does not suit the form of a family's first function. Its
+// message begins with the word integrator.
+func integratorSuits(path string, i simulate.Integrator, f family.Family) error {
+	if i == simulate.Euler {
+		return nil
+	}
+	var system sde.System
+	if _, ok := f.(family.Spatial); ok {
+		function, err := f.Function(0, 0)
+		if err != nil {
+			return fmt.Errorf("%s.integrator: %w", path, err)
+		}
+		system = function.System
+	}
+	if err := i.Fits(system); err != nil {
+		return fmt.Errorf("%s.%w", path, err)
 	}
 	return nil
 }

@@ -71,15 +71,34 @@ func (d Dataset) pilotMixed(ctx context.Context, m family.Mixed) (warnings []str
 // is often outside: a normal one is beyond two deviations in 5 % of the states.
 const warnedAway = 0.1
 
-// The estimate of package diagnostics is for noise that holds a drift in balance. It is far too large
-// where a weak noise disturbs a motion that turns or is chaotic, so from doubted on the error is
-// measured; below discerned the pilot run's chains do not tell it from chance.
+// The estimate of package diagnostics is for Euler's steps and noise that holds a drift in balance. It
+// is far too large where a weak noise disturbs a motion that turns or is chaotic, so from doubted on the
+// error is measured. Other integrators have smaller errors where it is below what Euler's steps are
+// warned of, except the tamed one, which differs little from Euler's there. From there on they are
+// measured. Below discerned, for an integrator of order 1, the pilot run's chains do not tell an error
+// from chance.
 const doubted, discerned = 0.3, 0.5
 
+// judgedInflation is by what part steps make the variance of a function too large, negative: too small.
+func (d Dataset) judgedInflation(ctx context.Context, f family.Family, i int, x []float32, system sde.Space, s simulate.Scheme) (float64, error) {
+	e := inflation(x, system, s.DT)
+	limit := doubted
+	if s.Integrator != simulate.Euler {
+		limit = diagnostics.WarnedInflation
+	}
+	switch {
+	case e > limit:
+		return d.measuredInflation(ctx, f, i, x, s, s.Integrator.Order(system))
+	case s.Integrator == simulate.Euler || math.IsNaN(e):
+		return e, nil
+	}
+	return 0, nil
+}
+
 // measuredInflation compares the variances of the last states of a function's chains with those of
-// chains of half the time step, over the same time. Euler's error is in proportion to the step, so it
-// is twice the difference. The mean is over the coordinates.
-func (d Dataset) measuredInflation(ctx context.Context, f family.Family, i int, x []float32, s simulate.Scheme) (float64, error) {
+// chains of half the time step, over the same time. The error of an integrator of order p is 2ᵖ/(2ᵖ − 1)
+// times the difference. The mean is over the coordinates.
+func (d Dataset) measuredInflation(ctx context.Context, f family.Family, i int, x []float32, s simulate.Scheme, order int) (float64, error) {
 	s.DT, s.BurnIn, s.Thin = s.DT/2, 2*s.BurnIn, 2
 	finer := make([]float32, len(x))
 	spec := family.SampleSpec{First: i, Count: 1, Seed: d.Seed, Scheme: s, Purpose: pilotPurpose}
@@ -87,16 +106,17 @@ func (d Dataset) measuredInflation(ctx context.Context, f family.Family, i int, 
 		return 0, err
 	}
 	ours, better := moments(x, f.Dim()), moments(finer, f.Dim())
-	sum := 0.
+	difference := 0.
 	for k := range better {
 		if v := better[k].Variance(); v > 0 {
-			sum += 2 * (ours[k].Variance()/v - 1) / float64(len(better))
+			difference += (ours[k].Variance()/v - 1) / float64(len(better))
 		}
 	}
-	if sum < discerned {
+	least := discerned / 2
+	if s.Integrator == simulate.Euler && difference < least || math.Abs(difference) < least {
 		return 0, nil
 	}
-	return sum, nil
+	return difference * math.Exp2(float64(order)) / (math.Exp2(float64(order)) - 1), nil
 }
 
 // moments are those of the coordinates of states [n, dim].
@@ -123,15 +143,17 @@ func (d Dataset) judgeSpace(ctx context.Context, f family.Family, i int, x []flo
 	if unmoved(x, dim) {
 		return 0, fmt.Errorf("%s function %d: none of its chains moves in a step of %g: %w", f.Name(), i, dt, ErrNoise)
 	}
-	e := inflation(x, function.System, dt)
-	if e > doubted {
-		if e, err = d.measuredInflation(ctx, f, i, x, s); err != nil {
-			return 0, err
-		}
+	system := function.System.(sde.Space)
+	e, err := d.judgedInflation(ctx, f, i, x, system, s)
+	if err != nil {
+		return 0, err
 	}
 	if math.IsNaN(e) || e > diagnostics.RefusedInflation {
-		return 0, fmt.Errorf("%s function %d: steps of %g make its variance %s: %w; one of %.2g would do",
-			f.Name(), i, dt, diagnostics.TooLarge(e), ErrTimeStep, diagnostics.TimeStep(dt, e, diagnostics.WantedInflation))
+		return 0, fmt.Errorf("%s function %d: steps of %g make its variance %s: %w; %s",
+			f.Name(), i, dt, tooLarge(e), ErrTimeStep, wouldDo(e, system, s))
+	}
+	if math.Abs(e) > diagnostics.WarnedInflation {
+		step.order, step.better = s.Integrator.Order(system), better(system, s.Integrator)
 	}
 	step.add(i, e)
 	for at, v := range x {

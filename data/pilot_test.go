@@ -209,7 +209,7 @@ func TestPilotRunInSpace(t *testing.T) {
 		"good":           {"-x", "1", "[-3, 3]", 1000, nil, ""},
 		"explodes":       {"x[i]^3", "1", "[-3, 3]", 1000, simulate.ErrDiverged, ""},
 		"stiff":          {"-170*x", "1", "[-3, 3]", 1000, ErrTimeStep, ""},
-		"rather stiff":   {"-20*x", "1", "[-3, 3]", 1000, nil, "too large"},
+		"rather stiff":   {"-20*x", "1", "[-3, 3]", 1000, nil, ", or data.training.integrator leimkuhler-matthews, which has a smaller error"},
 		"turning":        {"i % 2 == 0 ? x[i+1] - x[i]*(x[i]^2 + x[i+1]^2 - 1) : -x[i-1] - x[i]*(x[i]^2 + x[i-1]^2 - 1)", "0.05", "[-2, 2]", 1000, nil, ""},
 		"rounded":        {"-(x - 900000)", "0.01", "[899990, 900010]", 1000, ErrRounded, ""},
 		"short burn-in":  {"-x", "1", "[-3, 3]", 20, nil, "remember their start"},
@@ -231,6 +231,53 @@ func TestPilotRunInSpace(t *testing.T) {
 		}
 		if text := strings.Join(warnings, "; "); !strings.Contains(text, c.warning) || c.warning == "" && text != "" {
 			t.Errorf("%s: warnings %q", name, text)
+		}
+	}
+}
+
+// The pilot run judges other integrators by chains of half the step, and names better ones.
+func TestPilotRunOfIntegrators(t *testing.T) {
+	const pairs = "i == 0 ? x1 : -25*x0 - x1" // a position and its velocity, of frequency 5
+	for name, c := range map[string]struct {
+		integrator       simulate.Integrator
+		drift, diffusion string
+		dt               float64
+		refused          error
+		warning          string
+	}{
+		"exact":            {simulate.LeimkuhlerMatthews, "-40*x", "1", 0.02, nil, ""}, // where Euler's variance is 1.7 times as large
+		"good":             {simulate.Heun, "-20*x", "1", 0.01, nil, ""},
+		"too small":        {simulate.Heun, "-60*x", "1", 0.02, nil, "too small: choose data.training.dt 0.00"},
+		"turning":          {simulate.LeimkuhlerMatthews, "i == 0 ? -x0 + 10*x1 : -x1 - 10*x0", "1", 0.01, nil, ", or data.training.integrator heun"},
+		"pairs, Euler":     {simulate.Euler, pairs, "i == 0 ? 0 : 1", 0.02, nil, ", or data.training.integrator baoab"},
+		"pairs, far":       {simulate.Euler, pairs, "i == 0 ? 0 : 1", 0.03, ErrTimeStep, "or a larger one with the integrator baoab"},
+		"pairs":            {simulate.BAOAB, pairs, "i == 0 ? 0 : 1", 0.2, nil, ""},
+		"state dependent":  {simulate.Euler, "-20*x", "1 + cos(x[i])/2", 0.01, nil, ", or data.training.integrator platen"},
+		"platen":           {simulate.Platen, "-20*x", "1 + cos(x[i])/2", 0.01, nil, ""},
+		"superlinear":      {simulate.Euler, "-200*x[i]^3", "1", 0.01, simulate.ErrDiverged, ""},
+		"superlinear, too": {simulate.Tamed, "-200*x[i]^3", "1", 0.01, nil, ""},
+	} {
+		d := tiny()
+		d.Family = fmt.Sprintf(`{"name":"a","dim":2,"box":[-3,3],"drift":"%s","diffusion":"%s"}`, c.drift, c.diffusion)
+		f, err := family.ByName(d.Family)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		d.Training = simulate.Scheme{DT: c.dt, BurnIn: int(6 / c.dt), Thin: 10, Chains: 64, Integrator: c.integrator, Start: d.DefaultStart(f)}
+		if c.drift == pairs {
+			d.Training.Start = "normal(0, 0.14); normal(0, 0.7)"
+		}
+		d.Reference = d.Training
+		warnings, err := d.PilotRun(t.Context(), f)
+		text := strings.Join(warnings, "; ")
+		if err != nil {
+			text += err.Error()
+		}
+		if !errors.Is(err, c.refused) || err != nil && c.refused == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.Contains(text, c.warning) || c.warning == "" && c.refused == nil && text != "" {
+			t.Errorf("%s: %q", name, text)
 		}
 	}
 }

@@ -103,7 +103,7 @@ type Evaluation struct {
 	MCMC    []MCMC  `json:"mcmc" yaml:"mcmc"` // one row each
 }
 
-// MCMC is one Euler–Maruyama baseline: the cost and the result of sampling without a network.
+// MCMC is one baseline of chains: the cost and the result of sampling without a network.
 type MCMC struct {
 	Name   string          `json:"name" yaml:"name"`
 	Scheme simulate.Scheme `json:"scheme" yaml:"scheme"`

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // configured is what a card says of the experiment's configuration. What a configuration of
@@ -20,9 +22,10 @@ type configured struct {
 		Seed               uint64
 		Draws              string
 		Training           struct {
-			DT     float64
-			BurnIn int `json:"burn_in"`
-			Chains int
+			DT         float64
+			BurnIn     int `json:"burn_in"`
+			Chains     int
+			Integrator simulate.Integrator
 		}
 	}
 }
@@ -68,7 +71,7 @@ func (v Version) cardTraining(line func(string, ...any), c configured) {
 	case c.Data.Draws == "exact":
 		line("- Samples: independent draws from the exact law")
 	case t.DT > 0:
-		line("- Samples: %d Euler–Maruyama chains an equation, time step %g, %d steps of burn-in", t.Chains, t.DT, t.BurnIn)
+		line("- Samples: %d %s chains an equation, time step %g, %d steps of burn-in", t.Chains, t.Integrator.Title(), t.DT, t.BurnIn)
 	}
 	if v.Dataset != "" {
 		line("- Data set: %s", code(v.Dataset))

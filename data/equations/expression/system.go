@@ -55,6 +55,7 @@ const (
 type System struct {
 	Dim   int
 	Terms int // numbers of the diffusion: 1, Dim or Dim²
+	Noise sde.Noise
 
 	parameters []string // in the order of their names
 	shapes     map[string]Shape
@@ -93,7 +94,7 @@ func CompileSystem(dim int, drift, diffusion []string, parameters map[string]Sha
 			outputs[k] = g.node(node{op: opMultiply, a: id, b: g.constant(1)})
 		}
 	}
-	s.program = g.compile(outputs...)
+	s.program, s.Noise = g.compile(outputs...), g.noise(sigma, dim)
 	return s, nil
 }
 
@@ -242,7 +243,7 @@ func (s *System) Space(box []sde.Interval, values map[string][]float64) (sde.Spa
 	bind := func(engine string, x []*[Lanes]float64) (evaluate func(n int), drift, diffusion []*[Lanes]float64) {
 		return s.bind(engine, parameters, x)
 	}
-	space := sde.Space{Box: box, Terms: s.Terms, Bind: bind}
+	space := sde.Space{Box: box, Terms: s.Terms, Noise: s.Noise, Bind: bind}
 	if len(box) != s.Dim {
 		return space, fmt.Errorf("a box of %d coordinates for a system of %d", len(box), s.Dim)
 	}

@@ -25,12 +25,24 @@ type Space struct {
 	// Terms is k, the numbers of the diffusion: 1 for S = σ·I, Dim for a diagonal, Dim² for a
 	// matrix, row after row. Only S·Sᵀ matters to the law.
 	Terms int
+	// Noise says what the diffusion depends on, as far as it is known.
+	Noise Noise
 	// Bind prepares the evaluation at the states x, one block for each coordinate, for one
 	// goroutine, with the instructions of an engine (simulate.Engines; empty: the fastest, since all
 	// give the same numbers). evaluate(n) computes at least the first n values of the Dim blocks of the drift and the Terms blocks of the
 	// diffusion. These do not move and are none of x.
 	Bind func(engine string, x []*[Lanes]float64) (evaluate func(n int), drift, diffusion []*[Lanes]float64)
 }
+
+// Noise says on which coordinates of the state a diffusion depends.
+type Noise int
+
+// Kinds of noise, each a case of the one before.
+const (
+	AnyNoise      Noise = iota // on any
+	DiagonalNoise              // Dim numbers, and number k on coordinate k alone
+	AdditiveNoise              // on none
+)
 
 // Interval is from Lo to Hi.
 type Interval struct{ Lo, Hi float64 }

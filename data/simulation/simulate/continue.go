@@ -49,7 +49,10 @@ func (e *Engine) Continue(
 		}
 	case sde.Space:
 		run = func(ctx context.Context, part []float32, first, active int) error {
-			c := newCloud(e, system, dt)
+			c, err := newCloud(e, system, Euler, dt)
+			if err != nil {
+				return err
+			}
 			c.active, c.given = active, x
 			return c.run(ctx, part, s, first, 1, stream)
 		}

@@ -80,7 +80,8 @@ func (e *Engine) Simulate(ctx context.Context, dst []float32, b Batch, progress 
 	}, progress)
 }
 
-// EulerMaruyama is the function EulerMaruyama, on this engine.
+// EulerMaruyama is the function EulerMaruyama, on this engine. It takes the steps of the scheme's
+// Integrator.
 func (e *Engine) EulerMaruyama(
 	ctx context.Context, dst []float32, system sde.System, s Scheme, seed, function uint64, purpose string,
 ) error {
@@ -94,6 +95,11 @@ func (e *Engine) EulerMaruyama(
 	perChain, err := s.samplesPerChain(len(dst) / d)
 	if err != nil {
 		return fmt.Errorf("function %d: %w", function, err)
+	}
+	if _, ok := system.(sde.Space); !ok { // which checks it while it makes its steps
+		if err := s.Integrator.Fits(system); err != nil {
+			return fmt.Errorf("function %d: %w", function, err)
+		}
 	}
 	stream := stream{seed, purpose, function}
 	switch system := system.(type) {

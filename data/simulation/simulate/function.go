@@ -45,6 +45,9 @@ func (e *Engine) functions(
 	if err != nil {
 		return err
 	}
+	if s.Integrator != Euler {
+		return fmt.Errorf("%w %v is for families with a box: this equation on the line has %v", ErrIntegrator, s.Integrator, Euler)
+	}
 	var mu sync.Mutex
 	done, total := 0, s.Steps(perChain)*s.Chains
 	tick := func(steps int) {

@@ -1,5 +1,5 @@
-// Package simulate draws from invariant measures of SDEs by the Euler–Maruyama scheme, with
-// burn-in, thinning and many chains. A sample depends on (seed, purpose, function, chain,
+// Package simulate draws from invariant measures of SDEs by the Euler–Maruyama scheme, or another
+// Integrator, with burn-in, thinning and many chains. A sample depends on (seed, purpose, function, chain,
 // step) alone, not on threads, vector lanes or the order of calls.
 package simulate
 
@@ -16,6 +16,8 @@ type Scheme struct {
 	Thin   int     `json:"thin" yaml:"thin"`       // steps between samples
 	Chains int     `json:"chains" yaml:"chains"`   // independent chains per function
 	Start  Start   `json:"start,omitempty" yaml:"start,omitempty"`
+	// Integrator is how a step is taken; empty: by Euler–Maruyama.
+	Integrator Integrator `json:"integrator,omitempty" yaml:"integrator,omitempty"`
 }
 
 // Beyond these bounds a run would not end. Step counts stay far from overflow.
@@ -35,6 +37,9 @@ func (s Scheme) Validate() error {
 		return fmt.Errorf("thinning is %d steps, want 1 to %d", s.Thin, maxThin)
 	case s.Chains < 1:
 		return fmt.Errorf("number of chains is %d, want at least 1", s.Chains)
+	}
+	if err := s.Integrator.validate(); err != nil {
+		return err
 	}
 	if s.Start == InBox {
 		return nil

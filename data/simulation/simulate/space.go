@@ -27,21 +27,30 @@ type cloud struct {
 	evaluate         func(n int)
 	drift, diffusion []*[lanes]float64
 	step             functionStep
+	steps            steps
 	given            []float32 // the first states of all chains instead of draws; may be nil
 }
 
-func newCloud(e *Engine, s sde.Space, dt float64) *cloud {
+func newCloud(e *Engine, s sde.Space, integrator Integrator, dt float64) (*cloud, error) {
+	steps, err := integrator.steps(s, dt)
+	if err != nil {
+		return nil, err
+	}
 	c := &cloud{
-		engine: e, box: s.Box, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
+		engine: e, steps: steps, box: s.Box, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
 		step: functionStep{dt: dt, root: math.Sqrt(dt), move: moveOn(e.name)},
 	}
 	c.evaluate, c.drift, c.diffusion = s.Bind(e.name, c.x)
-	return c
+	return c, nil
 }
 
 // space simulates chains of a Space.
 func (e *Engine) space(ctx context.Context, dst []float32, system sde.Space, s Scheme, perChain int, stream stream) error {
-	d, c := system.Dim(), newCloud(e, system, s.DT)
+	d := system.Dim()
+	c, err := newCloud(e, system, s.Integrator, s.DT)
+	if err != nil {
+		return fmt.Errorf("function %d: %w", stream.function, err)
+	}
 	for first := 0; first < s.Chains; first += lanes {
 		c.active = min(lanes, s.Chains-first)
 		if err := c.run(ctx, dst[first*perChain*d:][:c.active*perChain*d], s, first, perChain, stream); err != nil {
@@ -52,7 +61,8 @@ func (e *Engine) space(ctx context.Context, dst []float32, system sde.Space, s S
 }
 
 // run simulates chains first..first+active−1 into dst, shape [active, perChain, dim]. The first
-// dim normals of a chain are its start, and each step takes the next dim, by coordinate.
+// dim normals of a chain are its start, and each step takes the next dim, by coordinate. Integrators
+// may take more before the first step.
 func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChain int, stream stream) error {
 	for l := range c.active {
 		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
@@ -69,6 +79,7 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 		return fmt.Errorf("function %d: start has %d laws, want one, or one for each of %d coordinates", stream.function, n, len(c.x))
 	}
 	c.start(laws, first, stream)
+	c.steps.begin(c)
 	poll := max(pollEvery*window/len(c.x), 1) // steps between checks of the context
 	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
 		for ; step < next; step++ {
@@ -124,23 +135,10 @@ func (c *cloud) start(laws []random.Law, first int, stream stream) {
 
 // move takes a step. It returns a coordinate of which a state is then out of bounds; −1: none.
 func (c *cloud) move() (coordinate int) {
-	c.evaluate(c.active)
-	c.noise()
-	d, f := len(c.x), &c.step
 	for k, x := range c.x {
 		c.before[k] = *x
-		f.x, f.drift = x, c.drift[k]
-		switch len(c.diffusion) {
-		case 1:
-			f.diffusion = c.diffusion[0]
-		case d:
-			f.diffusion = c.diffusion[k]
-		default:
-			c.mix(k)
-			continue
-		}
-		f.move(f, c.active, &c.z[k])
 	}
+	c.steps.take(c)
 	for k, x := range c.x {
 		if !bounded(x[:c.active], bound) {
 			return k
@@ -149,19 +147,37 @@ func (c *cloud) move() (coordinate int) {
 	return -1
 }
 
+// add moves the states by a drift and, with the diffusion of the last evaluation, by the normals z.
+func (c *cloud) add(drift []*[lanes]float64, z [][lanes]float32) {
+	d, f := len(c.x), &c.step
+	for k, x := range c.x {
+		f.x, f.drift = x, drift[k]
+		switch len(c.diffusion) {
+		case 1:
+			f.diffusion = c.diffusion[0]
+		case d:
+			f.diffusion = c.diffusion[k]
+		default:
+			c.mix(k, drift[k], z)
+			continue
+		}
+		f.move(f, c.active, &z[k])
+	}
+}
+
 // mix moves coordinate k by a row of a full matrix.
-func (c *cloud) mix(k int) {
+func (c *cloud) mix(k int, drift *[lanes]float64, z [][lanes]float32) {
 	d := len(c.x)
 	for l := range c.mixed[:c.active] {
 		sum := 0.
 		for j := range d {
-			sum += float64(c.diffusion[k*d+j][l] * float64(c.z[j][l]))
+			sum += float64(c.diffusion[k*d+j][l] * float64(z[j][l]))
 		}
 		c.mixed[l] = sum
 	}
 	f := &c.step
 	for l, v := range c.x[k][:c.active] {
-		c.x[k][l] = v + (float64(c.drift[k][l]*f.dt) + float64(c.mixed[l]*f.root))
+		c.x[k][l] = v + (float64(drift[l]*f.dt) + float64(c.mixed[l]*f.root))
 	}
 }
 

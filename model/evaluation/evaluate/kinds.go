@@ -6,7 +6,7 @@ type Kind string
 const (
 	Floor     Kind = "floor"     // a second reference set
 	Split     Kind = "split"     // one half of the reference's chains, against the other
-	MCMC      Kind = "mcmc"      // Euler–Maruyama at a budget
+	MCMC      Kind = "mcmc"      // chains at a budget
 	Model     Kind = "model"     // the trained state
 	Shuffled  Kind = "shuffled"  // the trained state, given the input of another held-out function
 	Longest   Kind = "longest"   // with physical times: the trained state, given the longest

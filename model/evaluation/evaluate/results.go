@@ -50,7 +50,7 @@ type Row struct {
 	// the drawing of all samples of all functions. Both are wall time.
 	SetupSeconds float64 `json:"setup_seconds"`
 	SolveSeconds float64 `json:"solve_seconds"`
-	// SimulatedSteps are the Euler–Maruyama steps of one function, over all of
+	// SimulatedSteps are the time steps of one function, over all of
 	// its chains; 0 for rows that simulate nothing.
 	SimulatedSteps int `json:"simulated_steps"`
 	// SequentialSteps follow one another on the way to a sample: steps of a

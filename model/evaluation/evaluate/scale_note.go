@@ -64,6 +64,8 @@ func choices(e experiment.Experiment) []choice {
 		{"data.draws", fmt.Sprintf("%s draws", cmp.Or(e.Data.Draws, data.Simulated))},
 		{"data.training.dt", fmt.Sprintf("time steps of %g", e.Data.Training.DT)},
 		{"data.reference.dt", fmt.Sprintf("reference time steps of %g", e.Data.Reference.DT)},
+		{"data.training.integrator", fmt.Sprintf("chains by %v", e.Data.Training.Integrator)},
+		{"data.reference.integrator", fmt.Sprintf("references by %v", e.Data.Reference.Integrator)},
 		{"training.learning_rate", fmt.Sprintf("learning rate %g", t.LearningRate)},
 		{"training.weight_decay", fmt.Sprintf("weight decay %g", t.WeightDecay)},
 		{"training.clip_norm", fmt.Sprintf("clipping at %g", t.ClipNorm)},

@@ -56,6 +56,17 @@ func TestScaleNote(t *testing.T) {
 	}
 }
 
+// An integrator of the chains is said by its name.
+func TestScaleNoteSaysTheIntegrator(t *testing.T) {
+	e, err := experiment.Load("anyd", "full", "", []string{"data.training.integrator=heun", "data.reference.integrator=platen"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ScaleNote(e); !strings.Contains(got, "; chains by heun instead of chains by euler; references by platen instead of references by euler") || strings.Contains(got, "integrator") {
+		t.Error(got)
+	}
+}
+
 // What has no name in a note is there by its path; sizes, choices, labels and how the
 // work is divided up are not there twice.
 func TestScaleNoteSaysTheRest(t *testing.T) {

@@ -78,12 +78,12 @@ func simulated(d data.Dataset, add func(name string, ours any)) {
 		add("training samples", "exact draws")
 		return
 	}
-	add("training samples", "Euler–Maruyama")
 	schemes := []simulate.Scheme{d.Training, d.Reference}
 	both := func(name string, of func(simulate.Scheme) string) {
 		ours := []string{of(schemes[0]), of(schemes[1])}
 		add(name, strings.Join(slices.Compact(ours), "; references: "))
 	}
+	both("training samples", func(s simulate.Scheme) string { return s.Integrator.Title() })
 	both("time step", func(s simulate.Scheme) string { return fmt.Sprint(s.DT) })
 	both("burn-in time", func(s simulate.Scheme) string { return fmt.Sprintf("%.4g", s.DT*float64(s.BurnIn)) })
 	if d.Samples > d.Training.Chains || d.ReferenceSamples > d.Reference.Chains {
