@@ -53,6 +53,11 @@ func examples() []example {
 			dim: 2, drift: []string{"x1", "x0 - x0^3 - x1"}, diffusion: []string{"0", "1"}, box: box, average: square,
 			exact: gibbs(well, 2), steps: []float64{0.4, 0.2, 0.1, 0.05}, burnIn: 40, apart: 8, start: "0.5",
 		}, {
+			name: "Its velocities", note: "The same equation: the mean of v², ½.",
+			dim: 2, drift: []string{"x1", "x0 - x0^3 - x1"}, diffusion: []string{"0", "1"}, box: box,
+			average: func(x []float32) float64 { return square(x[1:]) },
+			exact:   0.5, steps: []float64{0.4, 0.2, 0.1, 0.05}, burnIn: 40, apart: 8, start: "0.5",
+		}, {
 			name: "Steep walls from far away", note: "dX = (X − X³)dt + dW from N(0, 10²): the mean of X².",
 			dim: 1, drift: []string{"x - x^3"}, diffusion: []string{"1"}, box: box, average: square,
 			exact: gibbs(well, 2), steps: []float64{0.1, 0.05, 0.02, 0.01}, burnIn: 20, apart: 4, start: "10",
