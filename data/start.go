@@ -101,8 +101,8 @@ func (d Dataset) DefaultStart(f family.Family) simulate.Start {
 func inBox(box []sde.Interval) simulate.Start {
 	var laws []string
 	for _, b := range box {
-		quarter := (b.Hi - b.Lo) / 4
-		laws = append(laws, fmt.Sprintf("uniform(%.6g, %.6g)", b.Lo+quarter, b.Hi-quarter))
+		law := simulate.MiddleHalf(b)
+		laws = append(laws, fmt.Sprintf("uniform(%.6g, %.6g)", law.A, law.B))
 	}
 	if len(slices.Compact(slices.Clone(laws))) == 1 {
 		laws = laws[:1]

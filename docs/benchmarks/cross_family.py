@@ -38,7 +38,7 @@ RUNS = {
     "scratch": ("the same, longer", 256, "neuron", FEW + ["training.steps=1024"]),
     "special": ("specialist", 4096, "neuron", ["training.steps=1024"]),
 }
-BASELINES = {"floor": "floor: a second simulation", "moments": "Gaussian with the reference's moments", "normal": "normal with the moments of all equations"}
+BASELINES = {"floor": "floor: a second simulation", "moments": "Gaussian with the reference's moments", "pooled": "the same without correlations", "untrained": "untrained network: the Gaussian closure"}
 
 
 def call(o, name, verb, *more):

@@ -107,7 +107,7 @@ func (r *Results) familyNotes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("The network was trained on another family, %s: these functions are of one that it has not seen.", describeFamily(r.TrainedOn)))
 	}
 	if s := r.Experiment.Training.Start; r.TrainedOn != "" && s != nil {
-		notes = append(notes, fmt.Sprintf("The network began from run %.12s. No checkpoint says what that one learned from: see that these functions are none of it.", s.Run))
+		notes = append(notes, fmt.Sprintf("The network began from run %.12s. A checkpoint does not say what that run learned from: check that it was not these functions.", s.Run))
 	}
 	return notes
 }

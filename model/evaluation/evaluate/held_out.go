@@ -107,15 +107,19 @@ func (o Options) frame(dim int) (flow.Frame, error) {
 }
 
 // frameOfSamples is the frame of all samples of a shard, for a family that the network's own frame is
-// not of.
+// not of. Coordinates of identical particles share their scale.
 func frameOfSamples(s *shard.Shard, dim int) flow.Frame {
 	moments, frame := make([]shard.Moments, dim), make(flow.Frame, dim)
+	if dim > 2 && !s.Manifest().Distinct {
+		moments = moments[:1]
+	}
 	for i := range s.Manifest().Count {
 		for at, v := range s.Samples(i) {
-			moments[at%dim].Add(v)
+			moments[at%len(moments)].Add(v)
 		}
 	}
-	for k, m := range moments {
+	for k := range frame {
+		m := moments[k%len(moments)]
 		frame[k] = shard.Standard{Mean: m.Mean(), Std: math.Sqrt(m.Variance())}
 		if !(frame[k].Std > 0) {
 			frame[k].Std = 1
