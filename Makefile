@@ -31,7 +31,7 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|Racks|SecuredLater|SecuredOneByOne|SharedHosts|RollingUpgrade
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne|SharedHosts|SlowPairs|RollingUpgrade
 E2E_STORES := OwnNATS|OwnNATSSeveral|StoreNATS|StoreS3
 E2E_UPGRADES := RollingUpgrade|UpgradeOfNumerics
 
@@ -40,7 +40,7 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 
 .DEFAULT_GOAL := build
 .PHONY: wheel python-test schemathesis help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test deploy-test-gpu-image chart manifests dashboards dashboards-test operate-e2e lint tidy race reproduce-smoke bench bench-peers \
-	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-cold-read bench-topology bench-inference bench-serve bench-recovery verify-torch generate \
+	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-cold-read bench-topology bench-ring-order bench-inference bench-serve bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
 help: ## list the targets
@@ -229,6 +229,9 @@ bench-cold-read: ## time shards from another worker's cache over 1 Gbit/s, besid
 
 bench-topology: build .venv ## time sums on up to 64 hosts with slow links (root); rewrites docs/results/topology.md
 	$(PYTHON) docs/benchmarks/topology.py --gloo .venv/bin/python --write docs/results/topology.md
+
+bench-ring-order: build ## time rings on hosts whose links differ, in two orders (root); rewrites docs/results/ring-order.md
+	$(PYTHON) docs/benchmarks/ring_order.py --write docs/results/ring-order.md
 
 bench-inference: setup ## compare model, repair, weights and chains at equal time, on models that it trains (10 minutes); rewrites docs/results/inference.md
 	$(PYTHON) docs/benchmarks/inference.py --write docs/results/inference.md

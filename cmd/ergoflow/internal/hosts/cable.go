@@ -50,7 +50,7 @@ func (n *Network) Poor(name string, seed uint64) (*Host, *Cable) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.connect(h, name+"-c", "switch")
+	n.connect(h, name+"-c")
 	var carrying sync.WaitGroup
 	for from := range c.ends {
 		carrying.Go(func() { c.carry(c.ends[from], c.ends[1-from]) })

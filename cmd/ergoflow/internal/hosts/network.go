@@ -46,14 +46,9 @@ func New(t *testing.T) *Network {
 // Host adds a host. The name is at most 15 bytes long.
 func (n *Network) Host(name string) *Host {
 	n.t.Helper()
-	return n.wired(name, "switch")
-}
-
-func (n *Network) wired(name, bridge string) *Host {
-	n.t.Helper()
 	h := n.add(name)
 	run(n.t, "ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", name)
-	n.connect(h, name, bridge)
+	n.connect(h, name)
 	return h
 }
 
@@ -65,12 +60,12 @@ func (n *Network) add(name string) *Host {
 	return &Host{Name: name, Address: fmt.Sprint(subnet, n.hosts), t: n.t}
 }
 
-// connect connects a device with a switch, and gives the host's end of that cable, eth0, its
+// connect connects a device with the switch, and gives the host's end of that cable, eth0, its
 // address.
-func (n *Network) connect(h *Host, device, bridge string) {
+func (n *Network) connect(h *Host, device string) {
 	n.t.Helper()
 	h.device = device
-	run(n.t, "ip", "link", "set", "dev", device, "master", bridge, "up")
+	run(n.t, "ip", "link", "set", "dev", device, "master", "switch", "up")
 	run(n.t, "ip", "-n", h.Name, "address", "add", h.Address+"/24", "dev", "eth0")
 	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "eth0", "up")
 	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "lo", "up")
@@ -168,14 +163,22 @@ func (h *Host) Reroute(address string) {
 // "20mbit". Unlimit removes the bound.
 func (h *Host) Limit(rate string) {
 	h.t.Helper()
-	limit(h.t, rate, "eth0", "-n", h.Name)
-	limit(h.t, rate, h.device)
+	limit := []string{"root", "tbf", "rate", rate, "burst", burst, "latency", "100ms"}
+	run(h.t, "tc", append([]string{"-n", h.Name, "qdisc", "replace", "dev", "eth0"}, limit...)...)
+	run(h.t, "tc", append([]string{"qdisc", "replace", "dev", h.device}, limit...)...)
 }
 
-// limit bounds what leaves by a device, with tc's options for where that is.
-func limit(t *testing.T, rate, device string, where ...string) {
-	t.Helper()
-	run(t, "tc", append(where, "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", burst, "latency", "100ms")...)
+// LimitTo bounds the rate at which the host sends to others, all together, in tc's notation. What it
+// sends to the rest has another rate. It replaces Limit for what the host sends.
+func (h *Host) LimitTo(rate string, rest string, others ...*Host) {
+	h.t.Helper()
+	tc := func(args ...string) { h.t.Helper(); run(h.t, "tc", append([]string{"-n", h.Name}, args...)...) }
+	tc("qdisc", "replace", "dev", "eth0", "root", "handle", "1:", "htb", "default", "1")
+	tc("class", "add", "dev", "eth0", "parent", "1:", "classid", "1:1", "htb", "rate", rest, "burst", burst)
+	tc("class", "add", "dev", "eth0", "parent", "1:", "classid", "1:2", "htb", "rate", rate, "burst", burst)
+	for _, other := range others {
+		tc("filter", "add", "dev", "eth0", "parent", "1:", "protocol", "ip", "u32", "match", "ip", "dst", other.Address+"/32", "flowid", "1:2")
+	}
 }
 
 // Unlimit ends Limit.
