@@ -75,6 +75,9 @@ func (s Space) Widened(terms int) Space {
 	}
 	wide := s
 	wide.Terms = terms
+	if s.Noise == DiagonalNoise && terms > s.Dim() {
+		wide.Noise = AnyNoise // which is said of Dim numbers
+	}
 	wide.Bind = func(engine string, x []*[Lanes]float64) (func(int), []*[Lanes]float64, []*[Lanes]float64) {
 		evaluate, drift, diffusion := s.Bind(engine, x)
 		all, none := make([]*[Lanes]float64, terms), new([Lanes]float64)
