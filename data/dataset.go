@@ -179,7 +179,7 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 		}
 		return fmt.Errorf("%s.start has %d laws: must be one, or %d", path, n, most)
 	}
-	if err := family.DomainOf(f).Holds(s.Start); err != nil {
+	if err := startsWithin(f, s.Start); err != nil {
 		return fmt.Errorf("%s.start: %w", path, err)
 	}
 	if timed, ok := f.(family.Timed); ok {

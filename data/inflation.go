@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 )
@@ -19,9 +20,8 @@ func inflation(states []float32, system sde.System, dt float64) float64 {
 		x[i] = float64(v)
 	}
 	if s, ok := system.(sde.Space); ok {
-		var terms []float64
-		drift, terms = s.Coefficients(x)
-		return diagnostics.Inflation(dt, dim, x, drift, s.MeanSpread(terms))
+		m, values, drift, noise := lift.Means(s, x)
+		return diagnostics.Inflation(dt, m, values, drift, noise)
 	}
 	for at := 0; at < len(x); at += dim {
 		switch s := system.(type) {

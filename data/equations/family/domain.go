@@ -93,7 +93,7 @@ func parseEnd(text string) (float64, error) {
 	}
 	e, err := expression.CompileIn(text)
 	if err != nil {
-		return 0, fmt.Errorf("%.40q is not inf, -inf or a number: %w", text, err)
+		return 0, fmt.Errorf("%.40q is not inf, -inf or a number", text)
 	}
 	var value [1]float64
 	e.EvalIn(value[:])

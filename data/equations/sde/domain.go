@@ -144,11 +144,12 @@ func (r Range) Fold(x float64) (folded float64, turned bool) {
 	return max(r.Hi-(y-width), r.Lo), true
 }
 
-// Single is x in single precision, moved into the range where rounding would lead out. NaN stays.
+// Single is x in single precision, moved into the range where rounding would lead out. What is not
+// finite stays so.
 func (r Range) Single(x float64) float32 {
 	v := float32(x)
 	switch {
-	case r.Ends == NoEnds || r.Contains(float64(v)) || x != x:
+	case r.Ends == NoEnds || r.Contains(float64(v)) || v-v != 0:
 		return v
 	case r.Ends == Joined:
 		return up(float32(r.Lo), func(v float32) bool { return float64(v) >= r.Lo })

@@ -1,7 +1,9 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,6 +26,10 @@ const (
 	// probes are the random vectors that estimate a trace, for every sample.
 	probes = 2
 )
+
+// ErrNoDensity means that the density of draws is not known: on a circle and at reflecting ends
+// several points of the flow have one state.
+var ErrNoDensity = errors.New("the density of draws is not known on a domain with ends")
 
 // Densities are draws of a model with its density at them.
 type Densities struct {
@@ -53,8 +59,13 @@ type Densities struct {
 // εᵀv′ε over two random vectors ε of ±1, the same at all times (Hutchinson; Grathwohl and others,
 // arXiv 1810.01367). That is the density of the exact flow, and of the solver's map up to its
 // error.
+//
+// On a domain with ends it fails with ErrNoDensity.
 func (s *Sampler) Density(ctx context.Context, draw Draw, solver ode.Solver) (q Densities, err error) {
 	d := s.model.Dim()
+	if volume, err := flow.Restore(s.conditioner, s.frame, draw.Function, make([]float32, d)); err != nil || math.IsNaN(volume) {
+		return q, cmp.Or(err, ErrNoDensity)
+	}
 	functions, err := Functions([]Draw{draw}, d)
 	if err != nil {
 		return q, err
