@@ -20,8 +20,8 @@ func inflation(states []float32, system sde.System, dt float64) float64 {
 		x[i] = float64(v)
 	}
 	if s, ok := system.(sde.Space); ok {
-		m, values, drift, noise := lift.Means(s, x)
-		return diagnostics.Inflation(dt, m, values, drift, noise)
+		z, drift, noise := lift.Moved(s, x)
+		return diagnostics.Inflation(dt, dim, z, drift, noise)
 	}
 	for at := 0; at < len(x); at += dim {
 		switch s := system.(type) {

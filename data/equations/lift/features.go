@@ -112,16 +112,3 @@ func Observed(s sde.Space, states []float64, each func(i int, noise []float64)) 
 	}
 	return values, drift
 }
-
-// Means are what Observed gives, with the mean of the noise. m is the number of features.
-func Means(s sde.Space, states []float64) (m int, values, drift, noise []float64) {
-	n := float64(len(states) / s.Dim())
-	m = len(Features(s))
-	noise = make([]float64, m*m)
-	values, drift = Observed(s, states, func(_ int, at []float64) {
-		for k, v := range at {
-			noise[k] += v / n
-		}
-	})
-	return m, values, drift, noise
-}

@@ -144,6 +144,18 @@ func Of(s sde.Space) sde.Space {
 	return lifted
 }
 
+// Moved are states [n, Dim] in coordinates z, with the drift [n, Dim] and the mean of SSᵀ [Dim, Dim]
+// that they have there: those of Euler steps.
+func Moved(s sde.Space, states []float64) (z, drift, noise []float64) {
+	z = slices.Clone(states)
+	for at := range z {
+		z[at] = Up(s.Domain.At(at%s.Dim()), z[at])
+	}
+	lifted := Of(s)
+	drift, terms := lifted.Coefficients(z)
+	return z, drift, lifted.MeanSpread(terms)
+}
+
 // bound is an equation of z, ready to be evaluated.
 type bound struct {
 	domain sde.Domain

@@ -145,6 +145,17 @@ func (s Space) Uniform(n int, seed uint64) []float64 {
 	return states
 }
 
+// MeanSpread is the mean of S·Sᵀ [Dim, Dim] over the diffusions of states [states, Terms].
+func (s Space) MeanSpread(diffusions []float64) []float64 {
+	mean, n := make([]float64, s.Dim()*s.Dim()), float64(len(diffusions)/s.Terms)
+	for ; len(diffusions) > 0; diffusions = diffusions[s.Terms:] {
+		for k, v := range Spread(diffusions[:s.Terms], s.Dim()) {
+			mean[k] += v / n
+		}
+	}
+	return mean
+}
+
 // Spread is S·Sᵀ [dim, dim] of the terms of a diffusion.
 func Spread(terms []float64, dim int) []float64 {
 	spread := make([]float64, dim*dim)

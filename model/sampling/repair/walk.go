@@ -205,8 +205,8 @@ func (w *walk) coefficients() (dim int, states, drift, noise, local []float64) {
 		}
 		return 2, states, drift, noise, nil
 	case sde.Space:
-		m, values, drift, noise := lift.Means(system, states)
-		return m, values, drift, noise, nil
+		z, drift, noise := lift.Moved(system, states)
+		return d, z, drift, noise, nil
 	case sde.Particles:
 		for i := 0; i < n; i += stride {
 			at := i / stride * d
