@@ -92,8 +92,14 @@ func (s Space) checkReflecting(states []float64, k int, r Range, at, outward flo
 	drift, terms := s.Coefficients(states)
 	for i := 0; i < len(drift); i += d {
 		x, b, sigma := states[i:][:d], drift[i+k], terms[i/d*s.Terms:][min(k, s.Terms-1)]
-		if !(math.Abs(b) <= math.MaxFloat32) || !(math.Abs(sigma) <= math.MaxFloat32) {
-			return fmt.Errorf("%w: component %d of the drift is %v and its diffusion %v at x = %.4g, an end of %v", ErrEnds, k, b, sigma, x, r)
+		for j, v := range slices.Concat(drift[i:i+d], terms[i/d*s.Terms:][:s.Terms]) {
+			if !(math.Abs(v) <= math.MaxFloat32) {
+				part, component := "drift", j
+				if j >= d {
+					part, component = "diffusion", j-d
+				}
+				return fmt.Errorf("%w: component %d of the %s is %v at x = %.4g, an end of %v", ErrEnds, component, part, v, x, r)
+			}
 		}
 		if sigma == 0 && b*outward > 0 {
 			return fmt.Errorf("%w: at x = %.4g the drift leads out of %v and coordinate %d has no noise: a state would stay at the end", ErrEnds, x, r, k)

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,9 +62,6 @@ type Densities struct {
 // On a domain with ends it fails with ErrNoDensity.
 func (s *Sampler) Density(ctx context.Context, draw Draw, solver ode.Solver) (q Densities, err error) {
 	d := s.model.Dim()
-	if volume, err := flow.Restore(s.conditioner, s.frame, draw.Function, make([]float32, d)); err != nil || math.IsNaN(volume) {
-		return q, cmp.Or(err, ErrNoDensity)
-	}
 	functions, err := Functions([]Draw{draw}, d)
 	if err != nil {
 		return q, err
@@ -98,6 +94,9 @@ func (s *Sampler) Density(ctx context.Context, draw Draw, solver ode.Solver) (q 
 	volume, err := flow.Restore(s.conditioner, s.frame, draw.Function, q.X)
 	if err != nil {
 		return q, err
+	}
+	if math.IsNaN(volume) {
+		return Densities{}, ErrNoDensity
 	}
 	for i := range q.Log {
 		q.Log[i] -= volume
