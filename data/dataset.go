@@ -180,14 +180,8 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 		}
 		return fmt.Errorf("%s.start has %d laws: must be one, or %d", path, n, most)
 	}
-	_, spatial := f.(family.Spatial)
-	switch {
-	case s.Start != simulate.InBox:
-		if err := family.DomainOf(f).Holds(s.Start); err != nil {
-			return fmt.Errorf("%s.start: %w", path, err)
-		}
-	case !spatial:
-		return fmt.Errorf("%s.start is %q: only a family without a grid has a box", path, s.Start)
+	if err := startsWithin(f, s.Start); err != nil {
+		return fmt.Errorf("%s.start: %w", path, err)
 	}
 	if timed, ok := f.(family.Timed); ok {
 		if err := timed.Observes(s, samples); err != nil {

@@ -13,15 +13,34 @@ import (
 var ErrLeavesDomain = errors.New("its samples leave its domain")
 
 // within reports the first sample outside the domain, of functions from first on with that
-// many samples each.
+// many values each.
 func within(f family.Family, samples []float32, first, each int) error {
-	domain := family.DomainOf(f)
-	if domain == simulate.WholeLine {
-		return nil
+	if at, domain := family.Outside(f, samples); at >= 0 {
+		return fmt.Errorf("%s function %d has the sample %g, outside %v: %w", f.Name(), first+at/each, samples[at], domain, ErrLeavesDomain)
 	}
-	for i, x := range samples {
-		if !domain.Contains(float64(x)) {
-			return fmt.Errorf("%s function %d has the sample %g, outside %v: %w", f.Name(), first+i/each, x, domain, ErrLeavesDomain)
+	return nil
+}
+
+// startsWithin reports a start that reaches out of the domain of a family. On a circle every number is
+// a state.
+func startsWithin(f family.Family, start simulate.Start) error {
+	spatial, ok := f.(family.Spatial)
+	switch {
+	case start == simulate.InBox && !ok:
+		return fmt.Errorf("%q: only a family without a grid has a box", start)
+	case start == simulate.InBox: // which is within the domain
+		return nil
+	case !ok:
+		return family.DomainOf(f).Holds(start)
+	}
+	for k, r := range spatial.Domain() {
+		law, err := start.Along(k)
+		if err != nil {
+			return err
+		}
+		lo, hi := simulate.Support(law)
+		if ends := r.Ends == sde.Open || r.Ends == sde.Reflecting; ends && !(r.Contains(lo) && r.Contains(hi)) {
+			return fmt.Errorf("the start %v of x[%d] reaches from %.6g to %.6g, out of the domain %v", law, k, lo, hi, r)
 		}
 	}
 	return nil

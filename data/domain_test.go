@@ -86,3 +86,54 @@ func TestDomainOfADefinition(t *testing.T) {
 		t.Errorf("a domain in the plane: %v", err)
 	}
 }
+
+// The pilot run knows the ends of domains by formulas: it refuses chains that leave an open one and
+// steps that are too large, wants starts inside, and does not take the cut of a circle for a memory.
+func TestPilotRunOnDomains(t *testing.T) {
+	for name, c := range map[string]struct {
+		domain, drift, diffusion, box, start string
+		dt                                   float64
+		want                                 error
+		warning                              string
+	}{
+		"circle":                    {"circle [-pi, pi)", "1 - 2*sin(x[i])", "1", "[-3, 3]", "", 0.005, nil, ""},
+		"uniform on a circle":       {"circle [0, 1)", "5 + 0*x[i]", "1", "[0, 1]", "", 0.005, nil, ""},
+		"circle, large steps":       {"circle [-pi, pi)", "-300*sin(x[i])", "1", "[-3, 3]", "", 0.02, ErrTimeStep, ""},
+		"floor":                     {"reflect [0, inf)", "-1.5 + 0*x[i]", "1", "[0, 3]", "", 0.005, nil, ""},
+		"floor, start below":        {"reflect [0, inf)", "-1.5 + 0*x[i]", "1", "[0, 3]", "normal(1, 1)", 0.005, simulate.ErrLeftDomain, ""},
+		"positive":                  {"(0, inf)", "2*(1 - x[i])", "0.7*sqrt(x[i])", "[0.2, 3]", "", 0.005, nil, ""},
+		"positive, reaches the end": {"(0, inf)", "-1 + 0*x[i]", "1", "[0.2, 3]", "", 0.005, simulate.ErrLeftDomain, ""},
+		"walls":                     {"reflect [0, 1]", "0*x[i]", "1", "[0, 1]", "", 0.005, nil, ""},
+		"slow walls":                {"reflect [0, 1]", "0*x[i]", "0.05", "[0, 1]", "", 0.005, nil, "remember their start"},
+	} {
+		d := tiny()
+		d.Family = `{"name":"a","dim":2,"box":` + c.box + `,"domain":"` + c.domain + `","drift":"` + c.drift + `","diffusion":"` + c.diffusion + `"}`
+		d.Training = simulate.Scheme{DT: c.dt, BurnIn: 800, Thin: 10, Chains: 64, Start: simulate.Start(c.start)}
+		f, err := family.ByName(d.Family)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if c.start == "" {
+			d.Training.Start = d.DefaultStart(f)
+		}
+		d.Reference = d.Training
+		if err := d.validate(f); (err != nil) != (name == "floor, start below") {
+			t.Errorf("%s: validate: %v", name, err)
+		}
+		warnings, err := d.PilotRun(t.Context(), f)
+		warning := strings.Join(warnings, "; ")
+		if !errors.Is(err, c.want) || (warning == "") != (c.warning == "") || !strings.Contains(warning, c.warning) {
+			t.Errorf("%s: warning %q, error %v", name, warning, err)
+		}
+	}
+	f, err := family.ByName(`{"name":"a","dim":2,"box":[0,1],"domain":["circle [0, 1)","reflect [0, inf)"],"drift":["1","-1"],"diffusion":"1"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := within(f, []float32{0.5, 7, 0.5, -1e-9}, 7, 4); !errors.Is(err, ErrLeavesDomain) || !strings.Contains(err.Error(), "function 7 has the sample -1e-09, outside reflect [0, inf)") {
+		t.Errorf("a sample outside: %v", err)
+	}
+	if err := within(f, []float32{0.5, 7, 1, 0}, 7, 2); !errors.Is(err, ErrLeavesDomain) || !strings.Contains(err.Error(), "function 8 has the sample 1, outside circle [0, 1)") {
+		t.Errorf("a sample outside: %v", err)
+	}
+}

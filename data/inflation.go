@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -21,9 +22,8 @@ func inflation(states []float32, system sde.System, dt float64) float64 {
 		x[i] = float64(v)
 	}
 	if s, ok := system.(sde.Space); ok {
-		var terms []float64
-		drift, terms = s.Coefficients(x)
-		return diagnostics.Inflation(dt, dim, x, drift, s.MeanSpread(terms))
+		z, drift, noise := lift.Moved(s, x)
+		return diagnostics.Inflation(dt, dim, z, drift, noise)
 	}
 	for at := 0; at < len(x); at += dim {
 		switch s := system.(type) {

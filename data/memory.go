@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/lift"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -19,9 +21,10 @@ const (
 
 // memory is which part of where chains are in the middle of their burn-in is left at its end:
 // the regression of the states at the end on those in the middle, over the chains, of the axis
-// that remembers most, as the mean over the first functions. Chains with the relaxation time τ
-// have exp(−T/2τ) for a burn-in T, whatever their start and the unit of time, and chains that
-// diffuse freely have 1. A longer burn-in than the pilot run's is extrapolated at the same rate.
+// that remembers most, as the mean over the first functions. On a domain with ends the axes are
+// those of features (package lift). Chains with the relaxation time τ have exp(−T/2τ) for a burn-in
+// T, whatever their start and the unit of time, and chains that diffuse freely have 1. A longer
+// burn-in than the pilot run's is extrapolated at the same rate.
 func (d Dataset) memory(ctx context.Context, f family.Family, s simulate.Scheme) (float64, error) {
 	lag := min(s.BurnIn, pilotSteps) / 2
 	if lag == 0 {
@@ -35,6 +38,11 @@ func (d Dataset) memory(ctx context.Context, f family.Family, s simulate.Scheme)
 	spec := family.SampleSpec{Count: pilotFunctions, Seed: d.Seed, Scheme: s, Purpose: pilotPurpose}
 	if err := family.Sample(ctx, f, states, spec, simulate.Fastest(), nil); err != nil {
 		return 0, err
+	}
+	if spatial, ok := f.(family.Spatial); ok {
+		s := sde.Space{Box: spatial.Box(), Domain: spatial.Domain()}
+		states, dim = featured(states, s), len(lift.Features(s))
+		width = 2 * pilotChains * dim
 	}
 	mean := 0.
 	for i := range pilotFunctions {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
@@ -105,7 +106,12 @@ func (d Dataset) measuredInflation(ctx context.Context, f family.Family, i int, 
 	if err := family.Sample(ctx, f, finer, spec, simulate.Fastest(), nil); err != nil {
 		return 0, err
 	}
-	ours, better := moments(x, f.Dim()), moments(finer, f.Dim())
+	function, err := f.Function(d.Seed, i)
+	if err != nil {
+		return 0, err
+	}
+	system := function.System.(sde.Space)
+	ours, better := moments(x, system), moments(finer, system)
 	difference := 0.
 	for k := range better {
 		if v := better[k].Variance(); v > 0 {
@@ -119,13 +125,29 @@ func (d Dataset) measuredInflation(ctx context.Context, f family.Family, i int, 
 	return difference * math.Exp2(float64(order)) / (math.Exp2(float64(order)) - 1), nil
 }
 
-// moments are those of the coordinates of states [n, dim].
-func moments(states []float32, dim int) []shard.Moments {
-	m := make([]shard.Moments, dim)
-	for at, v := range states {
-		m[at%dim].Add(v)
+// moments are those of the features of states [n, dim].
+func moments(states []float32, s sde.Space) []shard.Moments {
+	features := lift.Features(s)
+	m := make([]shard.Moments, len(features))
+	for at, v := range featured(states, s) {
+		m[at%len(m)].Add(v)
 	}
 	return m
+}
+
+// featured are the features [n, m] of states [n, dim]: the states, where the domain has no ends.
+func featured(states []float32, s sde.Space) []float32 {
+	if !s.Domain.Restricts() {
+		return states
+	}
+	features := lift.Features(s)
+	values := make([]float32, 0, len(states)/s.Dim()*len(features))
+	for ; len(states) > 0; states = states[s.Dim():] {
+		for _, f := range features {
+			values = append(values, float32(f.Of(float64(states[f.Coordinate]))))
+		}
+	}
+	return values
 }
 
 // judgeSpace judges the last states of a function, and returns the fraction of their coordinates

@@ -12,7 +12,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // Bounds of warnings. Functions of vn1d and cn2d have at most 2 % of their samples outside the
@@ -119,7 +118,6 @@ func constant(x []float32, step int) bool {
 // judge collects what contradicts the equations.
 type judge struct {
 	s                *source
-	domain           simulate.Domain
 	outside, samples int
 	every            int // one of that many functions is compared with its law
 	compared         int
@@ -130,16 +128,14 @@ type judge struct {
 }
 
 func newJudge(s *source) *judge {
-	return &judge{s: s, domain: family.DomainOf(s.Family), every: (s.functions + mostCompared - 1) / mostCompared}
+	return &judge{s: s, every: (s.functions + mostCompared - 1) / mostCompared}
 }
 
 // add judges one function. It refuses samples outside the domain, where the equation does not
 // exist.
 func (j *judge) add(i int, f family.Function, x []float32) error {
-	for _, v := range x {
-		if j.domain != simulate.WholeLine && !j.domain.Contains(float64(v)) {
-			return fmt.Errorf("function %d has the sample %g, outside the domain %v of %s", i, v, j.domain, j.s.Name())
-		}
+	if at, domain := family.Outside(j.s.Family, x); at >= 0 {
+		return fmt.Errorf("function %d has the sample %g, outside the domain %v of %s", i, x[at], domain, j.s.Name())
 	}
 	dim := j.s.Dim()
 	for n := 0; n < len(x); n += dim {

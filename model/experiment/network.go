@@ -63,7 +63,7 @@ func (e Experiment) Velocity() velocity.Model {
 func (e Experiment) modelFits(f family.Family) error {
 	names, models := e.Model.members()
 	path, model := "model."+names[0], models[0]
-	_, spatial := f.(family.Spatial)
+	space, spatial := f.(family.Spatial)
 	switch paths := e.Probes != nil && e.Probes.Kind == probe.Path; {
 	case spatial && !paths:
 		return fmt.Errorf("%s has no grid, which %s needs: name the experiment anyd, or give the family a grid instead of a box", f.Name(), e.Name)
@@ -72,6 +72,9 @@ func (e Experiment) modelFits(f family.Family) error {
 	}
 	if e.Training.States == flow.Whitened && !spatial {
 		return &FieldError{"training.states", fmt.Sprintf("%q", flow.Whitened), fmt.Sprintf("another one for %s: it has a grid, or particles", f.Name())}
+	}
+	if e.Training.States != flow.Whitened && spatial && space.Domain().Restricts() {
+		return &FieldError{"training.states", fmt.Sprintf("%q", e.Training.States), fmt.Sprintf("%q for %s, whose domain has ends: other states lead out of it", flow.Whitened, f.Name())}
 	}
 	if model.Dim() != f.Dim() {
 		return &FieldError{path + ".dimension", model.Dim(), fmt.Sprintf("%d, the dimension of %s", f.Dim(), f.Name())}

@@ -87,8 +87,7 @@ func anyd(s spaceSizes) Experiment {
 			Solver: "rk4-4", Blur: 0.05, Scaling: 0.5,
 			MCMC: []MCMC{{"mcmc", training}}},
 	}
-	e.fitSpace()
-	e.setStarts()
+	e.fitSpace() // Load sets the starts, which are those of the family's box
 	return e
 }
 

@@ -3,16 +3,18 @@ package closure
 import (
 	"math"
 
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// Standardise turns states x [n, d] into z = Factor⁻¹(x − Mean), in place.
+// Standardise turns states x [n, d] into z = Factor⁻¹(x − Mean), in place, with x in the coordinates
+// of package lift.
 func (b Base) Standardise(x []float32) {
 	d := len(b.Mean)
 	z := make([]float64, d)
 	for at := 0; at < len(x); at += d {
 		for r := range d {
-			sum := float64(x[at+r]) - b.Mean[r]
+			sum := b.lifted(r, x[at+r]) - b.Mean[r]
 			for k := range r {
 				sum -= b.Factor[r*d+k] * z[k]
 			}
@@ -24,7 +26,29 @@ func (b Base) Standardise(x []float32) {
 	}
 }
 
-// Restore is the inverse of Standardise.
+// lifted is coordinate k of package lift for a state. Behind a reflecting end it has the mirror image
+// of half of the states, so that the law is symmetric and has no edge: a hash of the bits decides.
+func (b Base) lifted(k int, x float32) float64 {
+	r := b.Domain.At(k)
+	v := lift.Up(r, float64(x))
+	if r.Ends != sde.Reflecting || !coin(x, k) {
+		return v
+	}
+	if end := r.Lo; !math.IsInf(end, 0) {
+		return end - (v - end)
+	}
+	return r.Hi + (r.Hi - v)
+}
+
+// coin is a fair coin for coordinate k of a state (the finaliser of MurmurHash3).
+func coin(x float32, k int) bool {
+	h := math.Float32bits(x) + uint32(k)*0x9e3779b9
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return (h^h>>16)&1 == 1
+}
+
+// Restore is the inverse of Standardise: whatever z, its states are in the domain, or not finite.
 func (b Base) Restore(z []float32) {
 	d := len(b.Mean)
 	for at := 0; at < len(z); at += d {
@@ -34,13 +58,20 @@ func (b Base) Restore(z []float32) {
 				sum += float64(b.Factor[r*d+k] * float64(z[at+k]))
 			}
 			z[at+r] = float32(sum)
+			if len(b.Domain) > 0 && sum-sum == 0 {
+				z[at+r] = b.Domain[r].Single(lift.Down(b.Domain[r], sum))
+			}
 		}
 	}
 }
 
-// LogVolume is log |det Factor|.
+// LogVolume is log |det ∂x/∂z|, that of Factor. It is NaN where it is not the same everywhere: on a
+// domain with ends, where several z may even have one state.
 func (b Base) LogVolume() (sum float64) {
 	d := len(b.Mean)
+	if b.Domain.Restricts() {
+		return math.NaN()
+	}
 	for r := range d {
 		sum += math.Log(b.Factor[r*d+r])
 	}
@@ -61,12 +92,18 @@ func Terms(dim, terms int) int {
 // boxOf z is where probes start.
 const boxOf = 2.5
 
-// Equation is that of z, dz = Factor⁻¹b(x)dt + Factor⁻¹S(x)dW.
+// Equation is that of z, dz = Factor⁻¹b(x)dt + Factor⁻¹S(x)dW. Its domain has circles at most.
 func (b Base) Equation(s sde.Space) sde.Space {
+	s = lift.Of(s)
 	d := s.Dim()
-	moved := sde.Space{Box: make([]sde.Interval, d), Terms: Terms(d, s.Terms)}
+	moved := sde.Space{Box: make([]sde.Interval, d), Domain: make(sde.Domain, d), Terms: Terms(d, s.Terms)}
 	for k := range moved.Box {
-		moved.Box[k] = sde.Interval{Lo: -boxOf, Hi: boxOf}
+		moved.Box[k], moved.Domain[k] = sde.Interval{Lo: -boxOf, Hi: boxOf}, sde.WholeLine
+		if r := s.Domain.At(k); r.Ends == sde.Joined {
+			scale := b.Factor[k*d+k]
+			moved.Domain[k] = sde.Range{Ends: sde.Joined, Lo: (r.Lo - b.Mean[k]) / scale, Hi: (r.Hi - b.Mean[k]) / scale}
+			moved.Box[k] = sde.Interval{Lo: moved.Domain[k].Lo, Hi: moved.Domain[k].Hi}
+		}
 	}
 	inverse := b.inverse()
 	moved.Bind = func(engine string, z []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 )
@@ -35,23 +36,47 @@ const (
 	boxDeviations = 6
 )
 
-// Base is an affine map x = Mean + Factor·z.
+// Base is an affine map x = Mean + Factor·z, where x are the coordinates of package lift: those of
+// the states, where the domain has no ends.
 type Base struct {
 	Mean   []float64
-	Factor []float64 // [d, d], lower triangular, with a positive diagonal
+	Factor []float64  // [d, d], lower triangular, with a positive diagonal
+	Domain sde.Domain // of the states
 }
 
 // Of is the base of an equation: the mean and a root of the covariance of its Gaussian closure, in
 // more than Full dimensions the deviations alone. It is the same on every machine with the same
 // kind of processor.
+//
+// Of a coordinate on a circle it is the middle of that and the deviation of the uniform law, for all
+// equations: a normal law says nothing of a circle, and probes then are everywhere on it. The same
+// holds between two reflecting ends, there and back. Beside one such end the mean is the end, since
+// the equation behind it is the mirror image.
 func Of(s sde.Space) Base {
-	c := newSearch(s)
+	c := newSearch(lift.Of(s), mirrors(s.Domain))
 	for range mostSteps {
 		if done := c.step(); done {
 			break
 		}
 	}
-	return c.base()
+	b := c.base()
+	b.Domain = s.Domain
+	return b
+}
+
+// mirrors are the reflecting ends beside which coordinates live, NaN for others.
+func mirrors(d sde.Domain) []float64 {
+	ends := make([]float64, len(d))
+	for k, r := range d {
+		switch ends[k] = math.NaN(); {
+		case r.Ends != sde.Reflecting:
+		case math.IsInf(r.Hi, 0):
+			ends[k] = r.Lo
+		case math.IsInf(r.Lo, 0):
+			ends[k] = r.Hi
+		}
+	}
+	return ends
 }
 
 // search is the closure on its way from N(middle of the box, widths/6).
@@ -63,20 +88,32 @@ type search struct {
 	factor mat.Cholesky
 	first  []float64 // deviations of the start
 	centre []float64
+	// still has the coordinates whose mean does not move and that are correlated with none, round
+	// those whose deviation does not either.
+	still, round []bool
 
 	x                []*[sde.Lanes]float64
 	evaluate         func(n int)
 	drift, diffusion []*[sde.Lanes]float64
 }
 
-func newSearch(s sde.Space) *search {
+// newSearch begins for an equation without ends, with the mirrors of coordinates.
+func newSearch(s sde.Space, mirrors []float64) *search {
 	d := s.Dim()
-	c := &search{d: d, n: max(2*sde.Lanes, 4*d), mean: make([]float64, d), cov: mat.NewSymDense(d, nil), x: s.Blocks()}
+	c := &search{d: d, still: make([]bool, d), round: make([]bool, d), n: max(2*sde.Lanes, 4*d), mean: make([]float64, d), cov: mat.NewSymDense(d, nil), x: s.Blocks()}
 	c.evaluate, c.drift, c.diffusion = s.Bind("", c.x)
 	c.points = standardPoints(c.n, d)
 	for k, b := range s.Box {
 		c.mean[k] = (b.Lo + b.Hi) / 2
 		c.first = append(c.first, (b.Hi-b.Lo)/boxDeviations)
+		c.round[k] = s.Domain.At(k).Ends == sde.Joined
+		if c.round[k] {
+			c.first[k] = (b.Hi - b.Lo) / math.Sqrt(12)
+		}
+		c.still[k] = c.round[k]
+		if k < len(mirrors) && !math.IsNaN(mirrors[k]) {
+			c.still[k], c.mean[k] = true, mirrors[k]
+		}
 		c.cov.SetSym(k, k, c.first[k]*c.first[k])
 	}
 	c.centre = append(c.centre, c.mean...)
@@ -161,11 +198,19 @@ func (c *search) step() (done bool) {
 		for q := range d { // h·(1 + hK/2)·E b
 			mean[r] += h * k.At(r, q) * push[q]
 		}
+		if c.still[r] {
+			mean[r] = c.mean[r]
+		}
 		deviation := math.Sqrt(c.cov.At(r, r))
 		change = max(change, math.Abs(mean[r]-c.mean[r])/deviation)
 		for q := range r + 1 {
 			v := (next.At(r, q) + next.At(q, r)) / 2
-			if r == q {
+			switch {
+			case r != q && (c.still[r] || c.still[q]):
+				v = 0
+			case r == q && c.round[r]:
+				v = c.cov.At(r, r)
+			case r == q:
 				v += floor * c.first[r] * c.first[r]
 				change = max(change, math.Abs(math.Sqrt(v)-deviation)/deviation)
 			}

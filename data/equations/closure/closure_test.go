@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/closure"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
@@ -117,10 +119,19 @@ func TestCoordinates(t *testing.T) {
 		if err := moved.Validate(); err != nil {
 			t.Fatal(file, err)
 		}
-		at := make([]float64, len(z))
-		for k, v := range z {
-			at[k] = float64(v)
+		if at := s.Domain.Outside(z); at >= 0 {
+			t.Fatalf("%s: the state %g is outside the domain", file, z[at])
 		}
+		restored := slices.Clone(z)
+		at := make([]float64, len(z)) // in coordinates without ends
+		for k := range at {
+			at[k] = b.Mean[k%d]
+			for q := range k%d + 1 {
+				at[k] += b.Factor[k%d*d+q] * states[k-k%d+q]
+			}
+		}
+		ends := s.Domain.Restricts()
+		s = lift.Of(s)
 		drift, terms := s.Coefficients(at)
 		ours, sigma := moved.Coefficients(states)
 		for n := range 70 {
@@ -147,13 +158,83 @@ func TestCoordinates(t *testing.T) {
 			}
 		}
 		b.Standardise(z)
+		if ends { // several z may have one state
+			b.Restore(z)
+			x = restored
+		}
 		for k, v := range z {
 			if math.Abs(float64(v-x[k])) > 1e-3 {
 				t.Fatalf("%s: z[%d] is %v, want %v", file, k%d, v, x[k])
 			}
 		}
-		if volume := b.LogVolume(); math.IsNaN(volume) || math.IsInf(volume, 0) {
+		if volume := b.LogVolume(); math.IsNaN(volume) != ends || math.IsInf(volume, 0) {
 			t.Errorf("%s: log volume %v", file, volume)
+		}
+	}
+}
+
+// Whatever z is, its state is in the domain. On a circle and between two reflecting ends all equations
+// have the same coordinates, in which the whole range is seen; beside one such end the law is
+// symmetric in them, and near an open end it is that of a logarithm.
+func TestDomains(t *testing.T) {
+	z := []float32{-40, 40, -3, 3, 0, -1e-6, 1e6, -1e6, float32(math.Inf(1)), float32(math.Inf(-1))}
+	for _, c := range []struct {
+		domain    sde.Range
+		box       sde.Interval
+		drift     string
+		mean, far float64 // and three deviations, up to a tenth
+	}{
+		{sde.Range{Ends: sde.Joined, Lo: 1, Hi: 3}, sde.Interval{Lo: 1, Hi: 3}, "sin(pi*x)", 2, 3 * 2 / math.Sqrt(12)},
+		{sde.Range{Ends: sde.Reflecting, Lo: -1, Hi: 1}, sde.Interval{Lo: -1, Hi: 1}, "-x", -1, 3 * 4 / math.Sqrt(12)},
+		{sde.Range{Ends: sde.Reflecting, Lo: 1, Hi: math.Inf(1)}, sde.Interval{Lo: 1, Hi: 4}, "-(x - 1)", 1, 3 * math.Sqrt(0.5)},
+		{sde.Range{Ends: sde.Reflecting, Lo: math.Inf(-1), Hi: 1}, sde.Interval{Lo: -2, Hi: 1}, "1 - x", 1, 3 * math.Sqrt(0.5)},
+		// dz = (z's own) −z dt + dW, of x = exp z
+		{sde.Range{Ends: sde.Open, Lo: 0, Hi: math.Inf(1)}, sde.Interval{Lo: 0.1, Hi: 10}, "x*(0.5 - log(x))", 0, 3 * math.Sqrt(0.5)},
+	} {
+		diffusion := "1"
+		if c.domain.Ends == sde.Open {
+			diffusion = "x"
+		}
+		s := expressiontest.Space(t, 1, c.drift, diffusion)
+		s.Box, s.Domain = []sde.Interval{c.box}, sde.Domain{c.domain}
+		b := closure.Of(s)
+		if math.Abs(b.Mean[0]-c.mean) > 0.01 || math.Abs(3*b.Factor[0]-c.far) > 0.1*c.far {
+			t.Errorf("%v: mean %.3f, three deviations %.3f, want %.3f and %.3f", c.domain, b.Mean[0], 3*b.Factor[0], c.mean, c.far)
+		}
+		x := slices.Clone(z)
+		b.Restore(x)
+		for i, v := range x {
+			finite := v-v == 0
+			if finite && !c.domain.Contains(float64(v)) || !finite && math.Abs(float64(z[i])) < 100 || finite && i >= 8 {
+				t.Errorf("%v: z = %g has the state %g", c.domain, z[i], v)
+			}
+		}
+	}
+}
+
+// States behind a reflecting end are the mirror images of half of them, and have the same states.
+func TestMirror(t *testing.T) {
+	s := expressiontest.Space(t, 1, "-x", "1")
+	s.Box, s.Domain = []sde.Interval{{Lo: 0, Hi: 3}}, sde.Domain{{Ends: sde.Reflecting, Lo: 0, Hi: math.Inf(1)}}
+	b, x := closure.Of(s), make([]float32, 10_000)
+	for i := range x {
+		x[i] = float32(i+1) / 5000
+	}
+	z := slices.Clone(x)
+	b.Standardise(z)
+	behind := 0
+	for _, v := range z {
+		if v < 0 {
+			behind++
+		}
+	}
+	if behind < 4800 || behind > 5200 {
+		t.Errorf("%d of 10,000 states are behind the end", behind)
+	}
+	b.Restore(z)
+	for i, v := range z {
+		if math.Abs(float64(v-x[i])) > 1e-6 {
+			t.Fatalf("the state %g became %g", x[i], v)
 		}
 	}
 }

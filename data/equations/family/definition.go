@@ -41,9 +41,9 @@ type Definition struct {
 	Box Box `json:"box,omitempty" yaml:"box"`
 	// Mixture are the families of which this one is a mixture. It has a name and a dim beside them.
 	Mixture []MixtureEntry `json:"mixture,omitempty" yaml:"mixture"`
-	// Domain is the open interval on which the equations live, such as (0, inf); empty: the
-	// whole line. Only in one dimension.
-	Domain string `json:"domain,omitempty" yaml:"domain"`
+	// Domain is where the equations live, one range for all coordinates or one for each; empty: the
+	// whole space. With a grid it is an open interval, in one dimension.
+	Domain Ranges `json:"domain,omitempty" yaml:"domain"`
 	// Parameters are laws by name: uniform(lo, hi) and normal(mean, deviation); with a grid
 	// field(length, deviation), a Gaussian random field; with a box vector(LAW) and matrix(LAW).
 	Parameters map[string]string `json:"parameters,omitempty" yaml:"parameters"`
@@ -277,7 +277,7 @@ func (d Definition) compile() (*formula, error) {
 	if grid.Lo < -simulate.Reach || grid.Hi > simulate.Reach {
 		return nil, fmt.Errorf("grid is [%g, %g]: must be within ±%g, since states count as diverged at ±%g", grid.Lo, grid.Hi, simulate.Reach, simulate.Bound)
 	}
-	domain, err := d.domain()
+	domain, err := d.openInterval()
 	if err != nil {
 		return nil, err
 	}
@@ -288,24 +288,6 @@ func (d Definition) compile() (*formula, error) {
 		return nil, fmt.Errorf("diffusion has %d formulas: must be 1 on the line, and 1, 2 or 4 in the plane", n)
 	}
 	return newFormula(d, grid, domain)
-}
-
-// domain reports a domain that it cannot read, or that does not contain the grid.
-func (d Definition) domain() (simulate.Domain, error) {
-	if d.Domain == "" {
-		return simulate.WholeLine, nil
-	}
-	if d.Dim != 1 {
-		return simulate.Domain{}, errors.New("domain: only a family in one dimension has one")
-	}
-	domain, err := simulate.ParseDomain(d.Domain)
-	if err != nil {
-		return simulate.Domain{}, fmt.Errorf("domain: %w", err)
-	}
-	if d.Grid.Lo < domain.Lo || d.Grid.Hi > domain.Hi {
-		return simulate.Domain{}, fmt.Errorf("grid is [%g, %g]: must be within the domain %v", d.Grid.Lo, d.Grid.Hi, domain)
-	}
-	return domain, nil
 }
 
 // id is the full name of the family.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
@@ -104,6 +105,22 @@ func DomainOf(f Family) simulate.Domain {
 		return f.Domain()
 	}
 	return simulate.WholeLine
+}
+
+// Outside is the place of the first number of samples [n, Dim] of a family that is outside the domain
+// of its coordinate, with that; −1: none.
+func Outside(f Family, samples []float32) (at int, domain fmt.Stringer) {
+	if s, ok := f.(Spatial); ok {
+		if at = s.Domain().Outside(samples); at >= 0 {
+			domain = s.Domain()[at%f.Dim()]
+		}
+		return at, domain
+	}
+	line := DomainOf(f)
+	if line == simulate.WholeLine {
+		return -1, nil
+	}
+	return slices.IndexFunc(samples, func(x float32) bool { return !line.Contains(float64(x)) }), line
 }
 
 // SampleSpec describes samples of functions First … First+Count−1.

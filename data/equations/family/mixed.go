@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
@@ -101,6 +102,7 @@ type mixed struct {
 	components []Component
 	total      float64 // of the weights
 	box        []sde.Interval
+	domain     sde.Domain // of all components
 	terms      int
 }
 
@@ -125,7 +127,9 @@ func (d Definition) mixture() (Family, error) {
 			return nil, fmt.Errorf("family %s: mixture[%d]: %w", d.Name, k, err)
 		}
 		names[c.Name] = true
-		m.add(c)
+		if err := m.add(c); err != nil {
+			return nil, fmt.Errorf("family %s: mixture[%d]: %w", d.Name, k, err)
+		}
 	}
 	if math.IsInf(m.total, 0) {
 		return nil, fmt.Errorf("family %s: mixture: the sum of the weights is not finite", d.Name)
@@ -161,9 +165,15 @@ func (m MixtureEntry) compile(dim int) (c Component, err error) {
 	return c, nil
 }
 
-// add widens the box and the diffusion to those of another component.
-func (m *mixed) add(c Component) {
+// add widens the box and the diffusion to those of another component, which has the domain of the
+// first.
+func (m *mixed) add(c Component) error {
 	s := c.Family.(Spatial)
+	if m.box == nil {
+		m.domain = s.Domain()
+	} else if !slices.Equal(m.domain, s.Domain()) {
+		return fmt.Errorf("%s has the domain %v, %s has %v: must be the same", c.Name, s.Domain(), m.components[0].Name, m.domain)
+	}
 	m.components, m.total, m.terms = append(m.components, c), m.total+c.Weight, max(m.terms, s.Terms())
 	if m.box == nil {
 		m.box = append(m.box, s.Box()...)
@@ -171,12 +181,14 @@ func (m *mixed) add(c Component) {
 	for k, b := range s.Box() {
 		m.box[k] = sde.Interval{Lo: min(m.box[k].Lo, b.Lo), Hi: max(m.box[k].Hi, b.Hi)}
 	}
+	return nil
 }
 
 func (m *mixed) Name() string            { return m.name }
 func (m *mixed) Dim() int                { return len(m.box) }
 func (m *mixed) Fields() []Field         { return nil } // as of its components
 func (m *mixed) Box() []sde.Interval     { return m.box }
+func (m *mixed) Domain() sde.Domain      { return m.domain }
 func (m *mixed) Terms() int              { return m.terms }
 func (m *mixed) Components() []Component { return m.components }
 

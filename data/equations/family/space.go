@@ -66,6 +66,8 @@ func (b Box) intervals(dim int) ([]sde.Interval, error) {
 type Spatial interface {
 	// Box is where the laws are expected.
 	Box() []sde.Interval
+	// Domain is where the equations live; nil: everywhere.
+	Domain() sde.Domain
 	// Terms is how many numbers the diffusion has: those of sde.Space.
 	Terms() int
 	// Check evaluates function i within the box. It fails with ErrNoEquation where a coefficient
@@ -77,6 +79,7 @@ type Spatial interface {
 type spatial struct {
 	name, stem string // as those of formula
 	box        []sde.Interval
+	domain     sde.Domain
 	parameters []string
 	laws       []spatialLaw
 	system     *expression.System
@@ -114,17 +117,18 @@ func newSpatial(d Definition) (*spatial, error) {
 	if d.Dim < 1 || d.Dim > expression.MaxDim {
 		return nil, fmt.Errorf("dim is %d: must be from 1 to %d", d.Dim, expression.MaxDim)
 	}
-	if d.Domain != "" {
-		return nil, errors.New("domain: only a family on the line that has a grid has one")
-	}
 	box, err := d.Box.intervals(d.Dim)
+	if err != nil {
+		return nil, err
+	}
+	domain, err := d.Domain.domain(d.Dim)
 	if err == nil {
-		err = sde.Space{Box: box, Terms: 1}.Validate()
+		err = sde.Space{Box: box, Domain: domain, Terms: 1}.Validate()
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &spatial{name: d.id(), stem: d.Name, box: box, parameters: slices.Sorted(maps.Keys(d.Parameters))}
+	s := &spatial{name: d.id(), stem: d.Name, box: box, domain: domain, parameters: slices.Sorted(maps.Keys(d.Parameters))}
 	shapes := make(map[string]expression.Shape)
 	for _, name := range s.parameters {
 		law, err := newSpatialLaw(d.Parameters[name])
@@ -148,6 +152,7 @@ func (s *spatial) Name() string        { return s.name }
 func (s *spatial) Dim() int            { return len(s.box) }
 func (s *spatial) Fields() []Field     { return nil } // networks see it through probes
 func (s *spatial) Box() []sde.Interval { return s.box }
+func (s *spatial) Domain() sde.Domain  { return s.domain }
 func (s *spatial) Terms() int          { return s.system.Terms }
 
 // draw draws the parameters of function i, by name.
@@ -160,8 +165,15 @@ func (s *spatial) draw(seed uint64, i int) map[string][]float64 {
 }
 
 func (s *spatial) Function(seed uint64, i int) (Function, error) {
-	space, err := s.system.Space(s.box, s.draw(seed, i))
+	space, err := s.space(s.draw(seed, i))
 	return Function{System: space}, err
+}
+
+// space is the equation with values of the parameters.
+func (s *spatial) space(values map[string][]float64) (sde.Space, error) {
+	space, err := s.system.Space(s.box, values)
+	space.Domain = s.domain
+	return space, err
 }
 
 const checkedStates = 256 // of a function, uniform in the box
@@ -169,7 +181,7 @@ const checkedStates = 256 // of a function, uniform in the box
 // Check implements Spatial.
 func (s *spatial) Check(seed uint64, i int) error {
 	values := s.draw(seed, i)
-	space, err := s.system.Space(s.box, values)
+	space, err := s.space(values)
 	if err == nil {
 		err = space.CheckUniform(checkedStates, uint64(i))
 	}

@@ -22,6 +22,9 @@ type Space struct {
 	// Box is where the law is expected, an interval for each coordinate. Probes start in it; it
 	// bounds nothing.
 	Box []Interval
+	// Domain is where the equation lives: the whole space if it is empty. The coefficients are those
+	// at its states, and mean nothing outside.
+	Domain Domain
 	// Terms is k, the numbers of the diffusion: 1 for S = σ·I, Dim for a diagonal, Dim² for a
 	// matrix, row after row. Only S·Sᵀ matters to the law.
 	Terms int
@@ -64,7 +67,7 @@ func (s Space) Validate() error {
 			return fmt.Errorf("box of coordinate %d is [%v, %v], want a bounded interval", k, box.Lo, box.Hi)
 		}
 	}
-	return nil
+	return s.Domain.validate(s.Box)
 }
 
 // Widened is the same equation with a diffusion of more terms: σ·I or a diagonal as a diagonal or a
@@ -135,7 +138,8 @@ func (s Space) Coefficients(states []float64) (drift, diffusion []float64) {
 var ErrNoNoise = errors.New("its diffusion is 0 everywhere")
 
 // CheckUniform evaluates the equation at n states that are uniform in its box, the same for a seed.
-// It refuses a coefficient that is not finite (a *CoefficientError) and no noise at all (ErrNoNoise).
+// It refuses a coefficient that is not finite (a *CoefficientError), no noise at all (ErrNoNoise), and
+// coefficients that do not suit the domain (ErrEnds).
 func (s Space) CheckUniform(n int, seed uint64) error {
 	d, states := s.Dim(), s.Uniform(n, seed)
 	drift, diffusion := s.Coefficients(states)
@@ -154,7 +158,7 @@ func (s Space) CheckUniform(n int, seed uint64) error {
 	if !slices.ContainsFunc(diffusion, func(v float64) bool { return v != 0 }) {
 		return ErrNoNoise
 	}
-	return nil
+	return s.checkEnds(states)
 }
 
 // CoefficientError is an ErrNotFinite of a Space.

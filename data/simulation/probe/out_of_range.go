@@ -26,7 +26,7 @@ func (c Config) OutOfRange(rows []float32, system sde.System) float64 {
 		x, y := float64(rows[at]), float64(rows[at+1])
 		switch s := system.(type) {
 		case sde.Space:
-			count += partOutside(rows[at:], s.Box)
+			count += partOutside(rows[at:], s)
 		case sde.Plane:
 			if outside(x, s.X) || outside(y, s.Y) {
 				count++
@@ -47,11 +47,12 @@ func beyond(x, lo, hi float64) bool {
 	return x < lo-reach || x > hi+reach
 }
 
-// partOutside is the part of a state's coordinates that are: of many, one often is.
-func partOutside(state []float32, box []sde.Interval) (part float64) {
-	for k, b := range box {
-		if beyond(float64(state[k]), b.Lo, b.Hi) {
-			part += 1 / float64(len(box))
+// partOutside is the part of a state's coordinates that are: of many, one often is. On a circle none
+// is.
+func partOutside(state []float32, s sde.Space) (part float64) {
+	for k, b := range s.Box {
+		if s.Domain.At(k).Ends != sde.Joined && beyond(float64(state[k]), b.Lo, b.Hi) {
+			part += 1 / float64(len(s.Box))
 		}
 	}
 	return part

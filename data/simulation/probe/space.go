@@ -8,7 +8,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// paths records paths of a Space, in double precision. The sources of a sensor give dim uniform
+// paths records paths of a Space, in double precision. On a circle they go on where the state begins
+// again, so that they have no jumps. The sources of a sensor give dim uniform
 // numbers for its start, then dim normals a step.
 type paths struct {
 	space            sde.Space
@@ -26,6 +27,11 @@ func (c Config) space(dst []float32, s sde.Space, stream stream) error {
 	d := s.Dim()
 	if d != c.Dim || s.Terms != c.Terms {
 		return fmt.Errorf("%w: paths with %d coordinates and %d numbers of diffusion, the equation has %d and %d", ErrSystem, c.Dim, c.Terms, d, s.Terms)
+	}
+	for k := range d { // a step would lead out
+		if r := s.Domain.At(k); r.Ends == sde.Open || r.Ends == sde.Reflecting {
+			return fmt.Errorf("%w: paths in the domain %v of x[%d]: they need coordinates without ends (package lift)", ErrSystem, r, k)
+		}
 	}
 	p := paths{space: s, x: s.Blocks(), z: make([][lanes]float32, d), dt: c.DT, root: math.Sqrt(c.DT)}
 	p.evaluate, p.drift, p.diffusion = s.Bind("", p.x)

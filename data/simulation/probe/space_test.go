@@ -125,3 +125,24 @@ func TestPathsRefuse(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Paths on a circle go on where its states begin again, and are never out of range. Other domains with
+// ends are refused: a step would lead out.
+func TestPathsOnACircle(t *testing.T) {
+	c := Config{Kind: Path, Sensors: 100, Steps: 20, DT: 0.01, Dim: 1, Terms: 1}
+	s := inBox(t, 1, "60", "0.1")
+	s.Box, s.Domain = []sde.Interval{{Lo: 0, Hi: 1}}, sde.Domain{{Ends: sde.Joined, Lo: 0, Hi: 1}}
+	rows := fill(t, c, s, 3)
+	for at := 3; at < len(rows); at += 3 {
+		if step := rows[at] - rows[at-3]; at/3%c.Steps > 0 && (step < 0.5 || step > 0.7) {
+			t.Fatalf("a path goes from %v to %v", rows[at-3], rows[at])
+		}
+	}
+	if part := c.OutOfRange(rows, s); part != 0 {
+		t.Errorf("%v of the rows are out of range", part)
+	}
+	s.Domain[0] = sde.Range{Ends: sde.Reflecting, Lo: 0, Hi: 1}
+	if err := c.Fill(rows, s, 1, "test", 0); !errors.Is(err, ErrSystem) {
+		t.Errorf("paths between walls: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
@@ -85,11 +86,11 @@ func (i Integrator) Fits(system sde.System) error {
 	if !ok {
 		return fmt.Errorf("%w %v is for families with a box: equations on a grid, particles and devices have %v", ErrIntegrator, i, Euler)
 	}
-	_, err := i.steps(s, 1)
+	_, err := i.steps(lift.Of(s), 1)
 	return err
 }
 
-// steps makes the rule for an equation and a time step.
+// steps makes the rule for an equation of coordinates without ends and a time step.
 func (i Integrator) steps(s sde.Space, dt float64) (steps, error) {
 	switch {
 	case i == LeimkuhlerMatthews && s.Noise != sde.AdditiveNoise:

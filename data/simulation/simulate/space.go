@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
 var _ [lanes]float64 = [sde.Lanes]float64{} // blocks of a Space are those of chains
 
-// cloud advances up to 64 chains of a Space together, in double precision.
+// cloud advances up to 64 chains of a Space together, in double precision. Its states are the
+// coordinates of package lift, which have no ends.
 type cloud struct {
 	normals normals // first for its alignment, like chains
 	engine  *Engine
@@ -29,15 +31,18 @@ type cloud struct {
 	step             functionStep
 	steps            steps
 	given            []float32 // the first states of all chains instead of draws; may be nil
+	ends             ends
 }
 
 func newCloud(e *Engine, s sde.Space, integrator Integrator, dt float64) (*cloud, error) {
+	box, ends := s.Box, endsOf(s)
+	s = lift.Of(s)
 	steps, err := integrator.steps(s, dt)
 	if err != nil {
 		return nil, err
 	}
 	c := &cloud{
-		engine: e, steps: steps, box: s.Box, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
+		engine: e, steps: steps, box: box, ends: ends, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
 		step: functionStep{dt: dt, root: math.Sqrt(dt), move: moveOn(e.name)},
 	}
 	c.evaluate, c.drift, c.diffusion = s.Bind(e.name, c.x)
@@ -78,7 +83,9 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 	if n := len(laws); n > 1 && n != len(c.x) {
 		return fmt.Errorf("function %d: start has %d laws, want one, or one for each of %d coordinates", stream.function, n, len(c.x))
 	}
-	c.start(laws, first, stream)
+	if err := c.start(laws, first, stream); err != nil {
+		return err
+	}
 	c.steps.begin(c)
 	poll := max(pollEvery*window/len(c.x), 1) // steps between checks of the context
 	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
@@ -95,7 +102,7 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 		for l := range c.active {
 			sample := dst[(l*perChain+j)*len(c.x):][:len(c.x)]
 			for k := range sample {
-				sample[k] = float32(c.x[k][l])
+				sample[k] = c.ends.sample(k, c.x[k][l])
 			}
 		}
 	}
@@ -114,8 +121,9 @@ func (c *cloud) noise() {
 	}
 }
 
-// start draws the first states, of chain first and those after it.
-func (c *cloud) start(laws []random.Law, first int, stream stream) {
+// start draws the first states, of chain first and those after it. It refuses those outside the
+// domain.
+func (c *cloud) start(laws []random.Law, first int, stream stream) error {
 	c.noise()
 	for l := range lanes {
 		chain := first
@@ -124,13 +132,17 @@ func (c *cloud) start(laws []random.Law, first int, stream stream) {
 		}
 		source := NewSource(stream.seed, stream.purpose, stream.function, uint64(chain))
 		for k := range c.x {
+			x := firstState(laws[min(k, len(laws)-1)], c.z[k][l], source.Uniform())
 			if c.given != nil {
-				c.x[k][l] = float64(c.given[chain*len(c.x)+k])
-				continue
+				x = float64(c.given[chain*len(c.x)+k])
 			}
-			c.x[k][l] = firstState(laws[min(k, len(laws)-1)], c.z[k][l], source.Uniform())
+			var err error
+			if c.x[k][l], err = c.ends.first(k, x); err != nil {
+				return fmt.Errorf("function %d, chain %d: %w", stream.function, chain, err)
+			}
 		}
 	}
+	return nil
 }
 
 // move takes a step. It returns a coordinate of which a state is then out of bounds; −1: none.
@@ -139,12 +151,7 @@ func (c *cloud) move() (coordinate int) {
 		c.before[k] = *x
 	}
 	c.steps.take(c)
-	for k, x := range c.x {
-		if !bounded(x[:c.active], bound) {
-			return k
-		}
-	}
-	return -1
+	return c.ends.leaves(c.x, c.active)
 }
 
 // add moves the states by a drift and, with the diffusion of the last evaluation, by the normals z.
@@ -185,18 +192,20 @@ func (c *cloud) mix(k int, drift *[lanes]float64, z [][lanes]float32) {
 func (c *cloud) explain(stream stream, first, step, k int) error {
 	lane := 0
 	for l, v := range c.x[k][:c.active] {
-		if !(v > -bound && v < bound) {
+		if !c.ends.holds(k, v) {
 			lane = l
 			break
 		}
 	}
-	err := stream.diverged(divergence{lane: lane, step: step, coordinate: k + 1, from: c.before[k][lane], to: c.x[k][lane]}, first)
+	from, to := c.before[k][lane], c.x[k][lane]
+	err := stream.diverged(divergence{lane: lane, step: step, coordinate: k + 1, from: c.ends.state(k, from), to: c.ends.state(k, to)}, first)
 	for j := range c.x {
 		*c.x[j] = c.before[j]
 	}
 	c.evaluate(c.active)
 	var diverged *DivergedError
 	if errors.As(err, &diverged) {
+		diverged.Left = c.ends.left(k, to)
 		for _, part := range []struct {
 			name   string
 			blocks []*[lanes]float64

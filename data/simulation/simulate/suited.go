@@ -3,12 +3,14 @@ package simulate
 import (
 	"math"
 
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 // Suited is the integrator with the smallest error of averages for its cost, by the form of the
 // equation: docs/decisions/integrators.md has the measurements.
 func Suited(s sde.Space) Integrator {
+	s = lift.Of(s)
 	if _, err := pairsOf(s); err == nil {
 		return BAOAB
 	}
@@ -26,9 +28,14 @@ func suitedToFirstOrder(s sde.Space) Integrator {
 	return Heun
 }
 
-// Order is that of averages over the invariant law of an equation.
+// Order is that of averages over the invariant law of an equation. Steps folded back at reflecting
+// ends have order 1.
 func (i Integrator) Order(s sde.Space) int {
+	folded := s.Domain.Has(sde.Reflecting)
+	s = lift.Of(s)
 	switch {
+	case folded:
+		return 1
 	case i == BAOAB,
 		i == Heun && s.Noise == sde.AdditiveNoise,
 		i == Platen && s.Noise != sde.AnyNoise,

@@ -59,8 +59,8 @@ func compare(ctx context.Context, v experiment.Evaluation, functions []heldOutFu
 // their small number. Two sets of 4,096 from N(0,I) are at 37 of 64 = E½|x−y|².
 func distances(v experiment.Evaluation, f heldOutFunction, x []float32) (d FunctionResult, observed *observables.Observed, err error) {
 	d.Index, d.Component, d.Time = f.index, f.component, f.time
-	dim := f.function.System.Dim()
-	ours := cloud(f.frame.Standardised(x), dim)
+	dim := f.pointDim()
+	ours := cloud(points(f.function.System, f.frame, x), dim)
 	if f.potential != nil {
 		if d.Observables, observed, err = f.observables(x); err != nil {
 			return d, nil, err

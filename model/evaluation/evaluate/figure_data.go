@@ -46,12 +46,15 @@ func at(percent, n int) int { return int(math.Round(float64(percent) / 100 * flo
 // maxFigureDim is the largest dimension whose samples figures show.
 const maxFigureDim = 2
 
+// shown reports whether figures show the samples of a family. Those on a circle have none.
+func shown(f family.Family) bool { return f.Dim() <= maxFigureDim && pointDim(f) == f.Dim() }
+
 // percentiles picks the functions at the 25th, 50th and 75th percentile of the
 // model's leading distance.
 func (r *Results) percentiles(functions []heldOutFunction, drawn map[Kind][][]float32) []Percentile {
 	e := r.Experiment
 	model, ok := r.Row(Model)
-	if !ok || r.Dim > maxFigureDim {
+	if !ok {
 		return nil
 	}
 	order := make([]int, len(functions))

@@ -26,7 +26,7 @@ type heldOutFunction struct {
 	reference []float32          // [N, d]
 	diagnosed diagnosed          // chains of reference; none of independent draws
 	frame     flow.Frame         // in which distances are measured
-	compared  []float32          // reference in that frame
+	compared  []float32          // the reference's points
 	measured  *metrics.Reference // of compared, with the self terms that all rows share
 	law       family.Law         // nil where there is no exact one
 	// Observables of the reference's particles; nil for other families.
@@ -143,8 +143,8 @@ func diagnoseReferences(ctx context.Context, functions []heldOutFunction, chains
 
 // compareWith sets the samples [N, d] that rows are compared with.
 func (f *heldOutFunction) compareWith(reference []float32) {
-	f.reference, f.compared = reference, f.frame.Standardised(reference)
-	f.measured = metrics.NewReference(cloud(f.compared, f.function.System.Dim()))
+	f.reference, f.compared = reference, points(f.function.System, f.frame, reference)
+	f.measured = metrics.NewReference(cloud(f.compared, f.pointDim()))
 }
 
 // laws computes the exact laws of the functions, for families that have them. All

@@ -13,7 +13,7 @@ type Results struct {
 	Step       int                   `json:"step"`       // updates behind the state
 	Parameters string                `json:"parameters"` // hash of the state's parameters
 	Backend    string                `json:"backend"`    // what ran the network
-	Dim        int                   `json:"dim"`        // numbers of a sample
+	Dim        int                   `json:"dim"`        // numbers of a sample, two for a coordinate on a circle
 	Functions  int                   `json:"functions"`
 	Samples    int                   `json:"samples"` // per function and row
 	// TrainedOn is the family that the network was trained on, if that of the experiment was

@@ -71,7 +71,7 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 		return nil, FigureData{}, err
 	}
 	defer release()
-	r := o.newResults(f.Dim(), len(functions))
+	r := o.newResults(pointDim(f), len(functions))
 	r.LawUnknown = unknown
 	for _, s := range functions[0].frame {
 		r.Units = append(r.Units, s.Std)
@@ -100,12 +100,14 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 		if evaluated.row.Kind == Model && evaluated.row.Summary.Observables != nil {
 			data.Kernels = kernels(m.against, evaluated.observed)
 		}
-		if r.Dim <= maxFigureDim && (evaluated.row.Kind == Model || evaluated.row.Kind == MCMC) { // in many dimensions a row takes 100 MB
+		if shown(f) && (evaluated.row.Kind == Model || evaluated.row.Kind == MCMC) { // in many dimensions a row takes 100 MB
 			drawn[evaluated.row.Kind] = evaluated.samples
 		}
 	}
 	r.compareWithModel()
-	data.Percentiles = r.percentiles(functions, drawn)
+	if shown(f) {
+		data.Percentiles = r.percentiles(functions, drawn)
+	}
 	if data.Evolutions, err = r.evolutions(f, functions, drawn[Model]); err != nil {
 		return nil, FigureData{}, err
 	}
@@ -162,12 +164,12 @@ func (m method) evaluate(
 		return evaluatedRow{}, err
 	}
 	row.Functions = found.functions
-	if f.Dim() == 1 || row.Kind == MCMC {
+	if pointDim(f) == 1 || row.Kind == MCMC {
 		chains, err := diagnose(ctx, samples, found.observed, m.chains, f.Dim())
 		if err != nil {
 			return evaluatedRow{}, err
 		}
-		if f.Dim() == 1 {
+		if pointDim(f) == 1 {
 			m.heedChains(samples, chains, row.Functions)
 		}
 		if m.chains > 0 && row.Kind == MCMC {

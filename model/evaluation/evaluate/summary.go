@@ -94,7 +94,7 @@ func ends(i bootstrap.Interval, err error) *[2]float64 {
 // reference of function i is near the exact law, where there is one. Numbers that do
 // not exist stay zero.
 func (r *Row) summarise(mixed []bool, f family.Family) {
-	particles, units, dim := r.Functions[0].Observables != nil, ResamplingUnits(f, r.Functions), f.Dim()
+	particles, units, dim := r.Functions[0].Observables != nil, ResamplingUnits(f, r.Functions), pointDim(f)
 	column := func(exists bool, value func(FunctionResult) float64) Statistic {
 		if !exists {
 			return Statistic{}

@@ -3,7 +3,9 @@ package certificate
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 )
@@ -31,10 +33,13 @@ var waves = []struct {
 	}},
 }
 
-// test is the generator test for f = g(v), v = Σ_c w_c·(x_c − mean_c)/s_c, with the deviations s of
+// test is the generator test for f = g(v), v = Σ_c w_c·(e_c − mean_c)/s_c, with the deviations s of
 // the samples, along every axis and along oblique directions w:
 //
 //	Lf = g′·(b·k) + ½g″·kᵀσσᵀk,  k_c = w_c/s_c
+//
+// The features e with their drift b and their noise σ are those of package lift: the coordinates x,
+// and functions of them where the domain has ends, so that E Lf = 0 has no terms there.
 //
 // The natural rate is that of Plane.
 func (s Space) test(x []float32, effective float64) (checks []Check) {
@@ -43,17 +48,16 @@ func (s Space) test(x []float32, effective float64) (checks []Check) {
 	for i, v := range x {
 		states[i] = float64(v)
 	}
-	drift, terms := s.Coefficients(states)
+	features := lift.Features(s.Space)
 	n := len(states) / d
-	k := s.Terms
+	spreads := make([][]float64, n)
+	states, drift := lift.Observed(s.Space, states, func(i int, noise []float64) { spreads[i] = slices.Clone(noise) })
+	d = len(features)
 	finite := make([]bool, n)
 	count := 0.
 	for i := range n {
 		sum := 0.
-		for _, v := range drift[i*d : (i+1)*d] {
-			sum += v
-		}
-		for _, v := range terms[i*k : (i+1)*k] {
+		for _, v := range slices.Concat(states[i*d:(i+1)*d], drift[i*d:(i+1)*d], spreads[i]) {
 			sum += v
 		}
 		if finite[i] = sum-sum == 0; finite[i] {
@@ -67,12 +71,10 @@ func (s Space) test(x []float32, effective float64) (checks []Check) {
 		return checks
 	}
 	mean, square, half := make([]float64, d), make([]float64, d), make([]float64, d)
-	spreads := make([][]float64, n)
 	for i := range n {
 		if !finite[i] {
 			continue
 		}
-		spreads[i] = sde.Spread(terms[i*k:(i+1)*k], d)
 		for c := range d {
 			mean[c] += states[i*d+c] / count
 			half[c] += spreads[i][c*d+c] / 2 / count
@@ -92,7 +94,7 @@ func (s Space) test(x []float32, effective float64) (checks []Check) {
 	}
 	rates := naturalRates(half, square)
 	share := effective * count / float64(n)
-	for _, w := range directions(d) {
+	for _, w := range directions(features) {
 		var totals [4]sums
 		rate := 0.
 		for c, v := range w.along {
@@ -136,12 +138,13 @@ type direction struct {
 	along []float64
 }
 
-// directions are the axes and, in more than one dimension, oblique ones.
-func directions(d int) (all []direction) {
-	for c := range d {
+// directions are the axes of the features and, of several, oblique ones.
+func directions(features []lift.Feature) (all []direction) {
+	d := len(features)
+	for c, f := range features {
 		along := make([]float64, d)
 		along[c] = 1
-		all = append(all, direction{fmt.Sprintf("x[%d]", c), along})
+		all = append(all, direction{f.Name, along})
 	}
 	for k := range obliques {
 		if d == 1 {

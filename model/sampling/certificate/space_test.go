@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
@@ -73,5 +74,63 @@ func TestFalseAlarmsInSpace(t *testing.T) {
 	}
 	if alarms > times/50 {
 		t.Errorf("%d of %d sets of exact draws are not good", alarms, times)
+	}
+}
+
+// On domains the test has no terms at the ends: draws of the exact laws are good, whatever the ends
+// are. Those of other laws are not.
+func TestSpaceOnDomains(t *testing.T) {
+	inf := math.Inf(1)
+	rng := random.New(1, "certificate/domain test")
+	vonMises := func(kappa float64) float32 { // by rejection
+		for {
+			if x := math.Pi * (2*rng.Float64() - 1); rng.Float64() < math.Exp(kappa*(math.Cos(x)-1)) {
+				return float32(x)
+			}
+		}
+	}
+	circle := sde.Range{Ends: sde.Joined, Lo: -math.Pi, Hi: math.Pi}
+	floor := sde.Range{Ends: sde.Reflecting, Lo: 0, Hi: inf}
+	positive := sde.Range{Ends: sde.Open, Lo: 0, Hi: inf}
+	walls := sde.Range{Ends: sde.Reflecting, Lo: 0, Hi: 1}
+	exponential := func(rate float64) float32 { return float32(rng.ExpFloat64() / rate) }
+	gamma := func(shape int, rate float64) (sum float32) {
+		for range shape {
+			sum += exponential(rate)
+		}
+		return sum
+	}
+	for _, c := range []struct {
+		name, drift, diffusion string
+		domain                 sde.Range
+		draw                   func() float32
+		want                   Verdict
+	}{
+		{"von Mises", "-2*sin(x[i])", "sqrt(2)", circle, func() float32 { return vonMises(2) }, Good},
+		{"von Mises, turned to the cut", "2*sin(x[i])", "sqrt(2)", circle, func() float32 {
+			return float32(circle.Wrap(float64(vonMises(2)) + math.Pi))
+		}, Good},
+		{"von Mises, too flat", "-2*sin(x[i])", "sqrt(2)", circle, func() float32 { return vonMises(1) }, Refused},
+		{"von Mises, moved", "-2*sin(x[i])", "sqrt(2)", circle, func() float32 { return float32(circle.Wrap(float64(vonMises(2)) + 0.5)) }, Refused},
+		{"uniform", "3", "1", circle, func() float32 { return vonMises(0) }, Good},
+		{"reflected Brownian motion", "-1", "1", floor, func() float32 { return exponential(2) }, Good},
+		{"reflected, too narrow", "-1", "1", floor, func() float32 { return exponential(3) }, Refused},
+		{"between walls", "0", "1", walls, rng.Float32, Good},
+		{"between walls, to one side", "0", "1", walls, func() float32 { return float32(math.Sqrt(rng.Float64())) }, Refused},
+		{"Cox, Ingersoll and Ross", "2*(1.5 - x[i])", "sqrt(x[i])", positive, func() float32 { return gamma(6, 4) }, Good},
+		{"the same, too wide", "2*(1.5 - x[i])", "sqrt(x[i])", positive, func() float32 { return gamma(3, 2) }, Refused},
+	} {
+		s := expressiontest.Space(t, 3, c.drift+" + 0*x[i]", c.diffusion+" + 0*x[i]")
+		s.Domain = sde.Domain{c.domain, c.domain, c.domain}
+		for k := range s.Box {
+			s.Box[k] = sde.Interval{Lo: max(c.domain.Lo, -4) + 0.1, Hi: min(c.domain.Hi, 4) - 0.1}
+		}
+		x := make([]float32, 3*4096)
+		for i := range x {
+			x[i] = c.draw()
+		}
+		if got := (Subject{Unlearned: math.NaN(), Equation: Space{s}}).Certify(x, 3); got.Verdict != c.want {
+			t.Errorf("%s: %s, %q", c.name, got.Verdict, got.Reasons)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -204,9 +205,8 @@ func (w *walk) coefficients() (dim int, states, drift, noise, local []float64) {
 		}
 		return 2, states, drift, noise, nil
 	case sde.Space:
-		var terms []float64
-		drift, terms = system.Coefficients(states)
-		return d, states, drift, system.MeanSpread(terms), nil
+		z, drift, noise := lift.Moved(system, states)
+		return d, z, drift, noise, nil
 	case sde.Particles:
 		for i := 0; i < n; i += stride {
 			at := i / stride * d

@@ -35,10 +35,14 @@ func (r Request) inSpace(spatial family.Spatial) (Target, error) {
 	if err != nil {
 		return Target{}, &InputError{"drift", ErrSpaceFormula, err}
 	}
+	system.Domain = spatial.Domain()
 	system = system.Widened(spatial.Terms())
 	if err := system.CheckUniform(checkedStates, boxSeed); err != nil {
 		if bad := new(sde.CoefficientError); errors.As(err, &bad) {
 			return Target{}, &InputError{bad.Part, ErrSpaceFormula, fmt.Errorf("in the model's box %w", err)}
+		}
+		if errors.Is(err, sde.ErrEnds) {
+			return Target{}, &InputError{"drift", ErrSpaceFormula, err}
 		}
 		return Target{}, &InputError{"diffusion", ErrDiffusion, err}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 )
 
@@ -69,6 +70,26 @@ func TestSpaceOfMixture(t *testing.T) {
 		}
 		if text := strings.Join(target.Warnings, "; "); strings.Contains(text, "nearest component") != warned || !warned && text != "" {
 			t.Errorf("%s: warnings %q", drift, text)
+		}
+	}
+}
+
+// Formulas have the domain of the model's family, and what does not suit it is refused.
+func TestSpaceOnADomain(t *testing.T) {
+	e, err := experiment.Load("anyd", "smoke", "", []string{`data.family='{name: ring, dim: 2, box: [[-3, 3], [0, 3]], domain: ["circle [-pi, pi)", "reflect [0, inf)"], parameters: {a: "uniform(1, 2)"}, drift: ["a*sin(x0)", "-a"], diffusion: "1"}'`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := resolve(t, request.Request{Drift: []string{"sin(x0)", "-1.5"}, Diffusion: []string{"1"}}, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if system := target.Subject.Function.System.(sde.Space); !system.Domain.Has(sde.Joined) || !system.Domain.Has(sde.Reflecting) {
+		t.Errorf("the domain is %v", system.Domain)
+	}
+	for drift, want := range map[string]string{"-x0": "one point of circle [-3.141592654, 3.141592654)", "sin(x0)*log(x1)": "component 0 of the drift is"} {
+		if _, err := resolve(t, request.Request{Drift: []string{drift, "-1"}, Diffusion: []string{"1"}}, e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", drift, err)
 		}
 	}
 }

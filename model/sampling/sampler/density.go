@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,6 +25,10 @@ const (
 	// probes are the random vectors that estimate a trace, for every sample.
 	probes = 2
 )
+
+// ErrNoDensity means that the density of draws is not known: on a circle and at reflecting ends
+// several points of the flow have one state.
+var ErrNoDensity = errors.New("the density of draws is not known on a domain with ends")
 
 // Densities are draws of a model with its density at them.
 type Densities struct {
@@ -53,6 +58,8 @@ type Densities struct {
 // εᵀv′ε over two random vectors ε of ±1, the same at all times (Hutchinson; Grathwohl and others,
 // arXiv 1810.01367). That is the density of the exact flow, and of the solver's map up to its
 // error.
+//
+// On a domain with ends it fails with ErrNoDensity.
 func (s *Sampler) Density(ctx context.Context, draw Draw, solver ode.Solver) (q Densities, err error) {
 	d := s.model.Dim()
 	functions, err := Functions([]Draw{draw}, d)
@@ -87,6 +94,9 @@ func (s *Sampler) Density(ctx context.Context, draw Draw, solver ode.Solver) (q 
 	volume, err := flow.Restore(s.conditioner, s.frame, draw.Function, q.X)
 	if err != nil {
 		return q, err
+	}
+	if math.IsNaN(volume) {
+		return Densities{}, ErrNoDensity
 	}
 	for i := range q.Log {
 		q.Log[i] -= volume
