@@ -136,6 +136,7 @@ func TestRefusedMixtures(t *testing.T) {
 		"dimension":     {replaced("SECOND", "{name: line, dim: 1, box: [-1, 1], drift: -x, diffusion: 1}"), "line has dim 1, the mixture 2"},
 		"grid":          {replaced("SECOND", `{name: g, dim: 2, grid: {lo: -1, hi: 1, nodes: 8}, drift: ["-x", "-y"], diffusion: 1}`), "g has a grid"},
 		"twice":         {replaced("SECOND", pulled), "another component is called pulled"},
+		"domain":        {replaced("SECOND", `{name: g, dim: 2, box: [0.1, 1], domain: "(0, inf)", drift: 1 - x, diffusion: x}`), "g has the domain"},
 		"nested":        {replaced("SECOND", "{name: in, dim: 2, mixture: [{family: "+turned+"}]}"), "the component is a mixture"},
 		"own drift":     {replaced("mixture:", "drift: -x, mixture:"), "components alone"},
 		"own box":       {replaced("mixture:", "box: [-1, 1], mixture:"), "components alone"},
