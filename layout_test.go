@@ -3,6 +3,7 @@ package ergoflow
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -46,20 +47,20 @@ func TestArchitectureNamesPackages(t *testing.T) {
 }
 
 // A fresh clone stays small: raw records of results are compressed or can be made again
-// (docs/results/README.md).
+// (docs/results/README.md). The code may grow.
 func TestTreeIsSmall(t *testing.T) {
-	const limit = 14 << 20 // bytes
+	const limit = 7 << 20 // bytes of what is not Go code
 	listed, err := exec.Command("git", "ls-files", "-z").Output()
 	if err != nil {
 		t.Skip("not a git checkout:", err)
 	}
 	var total int64
 	for _, path := range strings.Split(strings.TrimRight(string(listed), "\x00"), "\x00") {
-		if info, err := os.Lstat(path); err == nil { // a deleted file has no size
+		if info, err := os.Lstat(path); err == nil && filepath.Ext(path) != ".go" { // a deleted file has no size
 			total += info.Size()
 		}
 	}
 	if total > limit {
-		t.Errorf("the tree has %d bytes, more than %d", total, limit)
+		t.Errorf("the tree has %d bytes beside Go code, more than %d", total, limit)
 	}
 }

@@ -31,7 +31,7 @@ func metricsCommand() *cobra.Command {
 		Long: `Reads two files of samples, as sample, simulate and exact write them. It prints,
 as JSON:
   - the debiased Sinkhorn divergence as GeomLoss computes it (cost ½|x−y|²)
-  - sliced W2
+  - sliced W2, the energy distance, and W2 of the law of each coordinate
   - exact W2 in one dimension, and in more for equally many points up to 1,024
   - in one dimension the Kolmogorov–Smirnov statistic with two p-values: for
     independent draws, and for as many as the points are worth by their order
@@ -68,7 +68,7 @@ sample.`,
 	f.BoolVar(&flags.chains, "chains", false, "arrays of two dimensions are chains, [chain, draw]")
 	f.BoolVar(&flags.converged, "converged", false, "also iterate the Sinkhorn divergence to its fixed point")
 	f.StringVar(&flags.backend, "backend", "", "compute backend of the Sinkhorn divergence: xla:cuda, xla:cpu or go (default: kernels of the processor)")
-	f.IntVar(&flags.directions, "directions", 256, "number of directions of sliced W2")
+	f.IntVar(&flags.directions, "directions", 256, "number of directions of sliced W2 and the energy distance")
 	f.Uint64Var(&flags.seed, "seed", 0, "seed of the directions")
 	f.Bool("json", true, "print JSON, the only format of this command")
 	return cmd

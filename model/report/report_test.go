@@ -38,8 +38,8 @@ func syntheticInput(t *testing.T) Input {
 func TestMoreDimensions(t *testing.T) {
 	for dim, want := range map[int]string{
 		1:  "row,function,sinkhorn,sinkhorn_converged,residual,w2,ks,ks_p,variance_ratio,w2_exact",
-		2:  "row,function,sinkhorn,sinkhorn_converged,residual,sliced_w2,variance_ratio",
-		64: "row,function,sinkhorn,sliced_w2,variance_ratio",
+		2:  "row,function,sinkhorn,sinkhorn_converged,residual,sliced_w2,energy_distance,marginal_w2,worst_marginal_w2,variance_ratio",
+		64: "row,function,sinkhorn,sliced_w2,energy_distance,marginal_w2,worst_marginal_w2,variance_ratio",
 	} {
 		in := syntheticInput(t)
 		in.Results.Dim = dim

@@ -37,6 +37,12 @@ func (r *Results) sections() []section {
 	} else {
 		s.add("sliced W2", leading, statistic(func(s Summary) Statistic { return s.SlicedW2 }, meanIntervalMedian))
 	}
+	if r.hasMarginals() {
+		s.add("energy distance", meanAndMedian, statistic(func(s Summary) Statistic { return s.Energy }, meanMedian))
+		s.add("marginal W2", []string{"mean", "worst"}, func(row Row) []string {
+			return []string{significant(row.Summary.MarginalW2.Mean), significant(row.Summary.WorstMarginalW2.Mean)}
+		})
+	}
 	if r.Dim > MaxConvergedDim && !hasObservables(r.Rows) {
 		s.addCloser()
 		s.addSinkhorn()
@@ -58,6 +64,12 @@ func (r *Results) sections() []section {
 	}
 	s.add("variance", []string{"ratio"}, func(row Row) []string { return []string{fmt.Sprintf("%.2f", row.Summary.VarianceRatio.Median)} })
 	return s.all
+}
+
+// hasMarginals reports whether rows have distances of marginals: results of builds before
+// these distances have none.
+func (r *Results) hasMarginals() bool {
+	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Summary.MarginalW2.Mean > 0 })
 }
 
 // Columns of a leading distance, and of others.

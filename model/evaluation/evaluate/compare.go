@@ -71,7 +71,7 @@ func distances(v experiment.Evaluation, f heldOutFunction, x []float32) (d Funct
 	if dim == 1 {
 		err = d.onTheLine(f, ours.X, x)
 	} else {
-		d.SlicedW2, err = metrics.SlicedW2(ours, cloud(f.compared, dim), directions, 0)
+		err = d.inSpace(f, ours)
 	}
 	if err != nil {
 		return d, nil, err
@@ -95,6 +95,24 @@ func (d *FunctionResult) divergences(v experiment.Evaluation, f heldOutFunction,
 	}
 	converged, err := f.measured.SinkhornConverged(x, metrics.ConvergedOptions{Blur: v.Blur, Tolerance: tolerance, MaxIterations: maxIterations})
 	d.SinkhornConverged, d.Residual = converged.Value, converged.Residual
+	return err
+}
+
+// inSpace computes the distances that exist in more dimensions alone. Coordinates of
+// particles are no marginals: their law has its own distance (Observables).
+func (d *FunctionResult) inSpace(f heldOutFunction, ours metrics.Cloud) (err error) {
+	reference := cloud(f.compared, ours.D)
+	if d.SlicedW2, err = metrics.SlicedW2(ours, reference, directions, 0); err != nil || f.potential != nil {
+		return err
+	}
+	if d.Energy, err = metrics.EnergyDistance(ours, reference, directions, 0); err != nil {
+		return err
+	}
+	marginals, err := metrics.MarginalW2(ours, reference)
+	for _, w2 := range marginals {
+		d.MarginalW2 += w2 / float64(ours.D)
+		d.WorstMarginalW2 = max(d.WorstMarginalW2, w2)
+	}
 	return err
 }
 

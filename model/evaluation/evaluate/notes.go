@@ -96,7 +96,11 @@ func (r *Results) meanings() []string {
 	}
 	all = append(all, "95 %: bootstrap interval of the mean over functions.")
 	if r.Dim > 1 {
-		return append(all, fmt.Sprintf("sliced W2: of the coordinates, over %d directions.", directions), "variance ratio: sum of all variances, samples/reference, median (best: 1).")
+		all = append(all, fmt.Sprintf("sliced W2: of the coordinates, over %d directions.", directions))
+		if r.hasMarginals() {
+			all = append(all, "energy distance: 2E|X−Y| − E|X−X′| − E|Y−Y′|. marginal W2: of each coordinate; mean over coordinates, and the worst coordinate, both as means over functions.")
+		}
+		return append(all, "variance ratio: sum of all variances, samples/reference, median (best: 1).")
 	}
 	ks := "KS p < 5 %: functions for which p of the Kolmogorov–Smirnov test against the reference is below 5 %, draws taken as independent. Those of chains are not, and their p is too small: compare with the floor."
 	if r.heedsChains() {

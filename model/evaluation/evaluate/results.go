@@ -77,6 +77,9 @@ type FunctionResult struct {
 	Residual          float64 `json:"residual,omitzero"`           // of the converged one: L1 violation of a marginal
 	W2                float64 `json:"w2,omitzero"`                 // one dimension; not squared
 	SlicedW2          float64 `json:"sliced_w2,omitzero"`          // more dimensions
+	Energy            float64 `json:"energy_distance,omitzero"`    // more dimensions; not of particles
+	MarginalW2        float64 `json:"marginal_w2,omitzero"`        // likewise: mean over the coordinates
+	WorstMarginalW2   float64 `json:"worst_marginal_w2,omitzero"`  // likewise: the largest
 	KS                float64 `json:"ks,omitzero"`                 // one dimension
 	KSP               float64 `json:"ks_p,omitzero"`               // one dimension; as if draws were independent
 	KSPEffective      float64 `json:"ks_p_effective,omitzero"`     // one dimension; of the draws that chains are worth

@@ -125,6 +125,9 @@ func TestRowsOfThePlane(t *testing.T) {
 	if !(floor.Sinkhorn.Mean < model.Sinkhorn.Mean/2 && floor.SlicedW2.Mean < model.SlicedW2.Mean/2) || model.W2 != (Statistic{}) {
 		t.Errorf("floor %+v is not far below the untrained model %+v", floor, model)
 	}
+	if !(floor.Energy.Mean > 0 && floor.Energy.Mean < model.Energy.Mean/2 && floor.MarginalW2.Mean < model.MarginalW2.Mean/2 && floor.WorstMarginalW2.Mean > floor.MarginalW2.Mean) {
+		t.Errorf("floor %+v is not far below the untrained model %+v", floor, model)
+	}
 	// The initial velocity is zero for every input.
 	if !reflect.DeepEqual(rows[Model].Functions, rows[Shuffled].Functions) || *rows[Shuffled].ModelCloser != 0 {
 		t.Error("the initial state depends on its sensors")
@@ -172,7 +175,7 @@ func TestRowsOfParticles(t *testing.T) {
 		if s == nil || !(s.FeatureW2.Mean > 0) || !(s.Pooled.RadialError > 0) || !(s.Pooled.Energy.KS > 0) || s.FeatureW2.MeanInterval == nil {
 			t.Fatalf("%s: %+v", kind, s)
 		}
-		if row.Summary.Sinkhorn != (Statistic{}) || !(row.Summary.SlicedW2.Mean > 0) {
+		if row.Summary.Sinkhorn != (Statistic{}) || row.Summary.Energy != (Statistic{}) || row.Summary.MarginalW2 != (Statistic{}) || !(row.Summary.SlicedW2.Mean > 0) {
 			t.Errorf("%s: Sinkhorn %+v, sliced W2 %+v of coordinates", kind, row.Summary.Sinkhorn, row.Summary.SlicedW2)
 		}
 		// All functions have as many states: the pooled mean is the mean of means.

@@ -19,6 +19,9 @@ type Summary struct {
 	SinkhornUnmixed Statistic `json:"sinkhorn_unmixed,omitzero"`
 	W2Exact         Statistic `json:"w2_exact,omitzero"`
 	SlicedW2        Statistic `json:"sliced_w2,omitzero"`
+	Energy          Statistic `json:"energy_distance,omitzero"`
+	MarginalW2      Statistic `json:"marginal_w2,omitzero"`
+	WorstMarginalW2 Statistic `json:"worst_marginal_w2,omitzero"`
 	KS              Statistic `json:"ks,omitzero"`
 	// One dimension: fraction of functions with p < 0.05, as if draws were independent, and
 	// with the effective sizes of chains; the latter is null where it is not known.
@@ -104,6 +107,9 @@ func (r *Row) summarise(mixed []bool, f family.Family) {
 		W2:                column(dim == 1, W2.Of),
 		W2Exact:           column(mixed != nil, func(f FunctionResult) float64 { return f.W2Exact }),
 		SlicedW2:          column(dim > 1, SlicedW2.Of),
+		Energy:            column(dim > 1 && !particles, func(f FunctionResult) float64 { return f.Energy }),
+		MarginalW2:        column(dim > 1 && !particles, func(f FunctionResult) float64 { return f.MarginalW2 }),
+		WorstMarginalW2:   column(dim > 1 && !particles, func(f FunctionResult) float64 { return f.WorstMarginalW2 }),
 		KS:                column(dim == 1, func(f FunctionResult) float64 { return f.KS }),
 		VarianceRatio:     column(true, func(f FunctionResult) float64 { return f.VarianceRatio }),
 	}

@@ -21,6 +21,15 @@ var allMetrics = []struct {
 		return c.Value, err
 	}},
 	{"SlicedW2", false, false, false, func(x, y Cloud) (float64, error) { return SlicedW2(x, y, 16, 0) }},
+	{"EnergyDistance", false, false, false, func(x, y Cloud) (float64, error) { return EnergyDistance(x, y, 16, 0) }},
+	{"MarginalW2", false, false, false, func(x, y Cloud) (float64, error) { // root of the sum of squares
+		marginals, err := MarginalW2(x, y)
+		var square float64
+		for _, m := range marginals {
+			square += m * m
+		}
+		return math.Sqrt(square), err
+	}},
 	{"W2Assignment", false, true, false, W2Assignment},
 	{"W2", true, false, false, func(x, y Cloud) (float64, error) { return W2(x.X, y.X) }},
 	{"KS", true, false, false, func(x, y Cloud) (float64, error) {
@@ -116,9 +125,12 @@ func TestEveryMetricOfAtoms(t *testing.T) {
 					if tt.a != tt.b {
 						want = 1
 					}
-				case "SlicedW2": // E⟨θ, v⟩² = |v|²/d, but over sixteen directions
+				case "SlicedW2", "EnergyDistance": // E⟨θ, v⟩² = |v|²/d, but over sixteen directions
 					if d > 1 {
 						continue
+					}
+					if metric.name == "EnergyDistance" {
+						want *= 2
 					}
 				}
 				got, err := metric.value(points(tt.n, x...), points(tt.m, y...))
@@ -158,7 +170,7 @@ func TestEveryMetricIgnoresTranslation(t *testing.T) {
 			if err != nil || !(math.Abs(got-want) <= 1e-6*want) {
 				t.Errorf("%dD, %s: %v a million out (%v), %v at the origin", d, m.name, got, err, want)
 			}
-			if m.name == "KS" || m.name == "SlicedW2" {
+			if m.name == "KS" || m.name == "SlicedW2" || m.name == "EnergyDistance" {
 				continue
 			}
 			want = offset * math.Sqrt(float64(d))
@@ -214,6 +226,8 @@ func TestOptions(t *testing.T) {
 	for _, n := range []int{-1, 1 << 30} {
 		_, err := SlicedW2(x, y, n, 0)
 		check(t, "SlicedW2", err, ErrOption)
+		_, err = EnergyDistance(x, y, n, 0)
+		check(t, "EnergyDistance", err, ErrOption)
 	}
 	var shift [2]float64
 	for i, v := range x.X {

@@ -20,8 +20,11 @@ type Distances struct {
 	SinkhornReached   *bool    `json:"sinkhorn_reached,omitempty"`
 	W2                *float64 `json:"w2,omitempty"`
 	SlicedW2          float64  `json:"sliced_w2"`
-	KS                *float64 `json:"ks,omitempty"`
-	KSP               *float64 `json:"ks_p,omitempty"` // if draws are independent
+	EnergyDistance    float64  `json:"energy_distance"`
+	// MarginalW2 has the distance along each coordinate.
+	MarginalW2 []float64 `json:"marginal_w2"`
+	KS         *float64  `json:"ks,omitempty"`
+	KSP        *float64  `json:"ks_p,omitempty"` // if draws are independent
 	// EffectivePoints are the independent draws that the points are worth, by their order.
 	EffectivePoints *[2]float64 `json:"effective_points,omitempty"`
 	KSPEffective    *float64    `json:"ks_p_effective,omitempty"` // of so many draws
@@ -49,6 +52,9 @@ func NewDistances(first, second CloudOf[float64], o DistancesOptions) (d Distanc
 	}
 	d = Distances{Points: [2]int{x.N, y.N}, Dimension: x.D, Backend: o.Backend}
 	if err := d.sinkhorn(x, y, o); err != nil {
+		return d, err
+	}
+	if d.EnergyDistance, err = EnergyDistance(x, y, o.Directions, o.Seed); err != nil {
 		return d, err
 	}
 	if x.D == 1 {
@@ -113,6 +119,7 @@ func (d *Distances) line(x, y []float64) error {
 		return err
 	}
 	d.W2, d.SlicedW2, d.KS, d.KSP = &w2, w2, &ks, &p
+	d.MarginalW2 = []float64{w2}
 	worth := [2]float64{EffectiveSize(diagnostics.Of(x, 1), len(x)), EffectiveSize(diagnostics.Of(y, 1), len(y))}
 	effective := KSEffectiveP(ks, p, d.Points, worth)
 	d.EffectivePoints, d.KSPEffective = &worth, &effective
@@ -130,6 +137,9 @@ func correlated(x []float64, worth float64) bool {
 // space computes the distances in more dimensions.
 func (d *Distances) space(x, y Cloud, o DistancesOptions) (err error) {
 	if d.SlicedW2, err = SlicedW2(x, y, o.Directions, o.Seed); err != nil {
+		return err
+	}
+	if d.MarginalW2, err = MarginalW2(x, y); err != nil {
 		return err
 	}
 	if x.N != y.N || x.N > assignment.MaxPoints {

@@ -5,7 +5,8 @@
 //	sinkhorn_converged.go  the same at the fixed point, whatever the schedule
 //	w2.go                  Wasserstein-2 distance on the line
 //	w2_assignment.go       Wasserstein-2 distance of small clouds in any dimension
-//	sliced_w2.go           sliced Wasserstein-2 distance
+//	sliced_w2.go           sliced Wasserstein-2 distance, and those of marginals
+//	energy.go              energy distance
 //	ks.go                  Kolmogorov–Smirnov test on the line
 //
 // The sums of Sinkhorn's iterations are in package softmin; its path.go chooses
