@@ -6,7 +6,8 @@ trains at the demo preset, and writes the tables of docs/results/cross-family.md
 
     general   on the mixture docs/families/planar.yaml
     tuned     a warm start of it with 256 equations of docs/families/neuron.yaml
-    short     on the same 256 equations from random parameters, in as many steps
+    longer    the same in as many steps as general
+    short     on the same 256 equations from random parameters, in as many steps as tuned
     scratch   the same in as many steps as general
     special   on 4,096 equations of that family, in as many steps as general
 
@@ -29,12 +30,13 @@ from ablation import interval
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FAMILIES = ROOT / "docs" / "families"
 FEW = ["data.functions=256", "data.held_out_from=4096"]
-TUNING = ["training.steps=128", "training.learning_rate=0.0003"]
+PEAK = ["training.learning_rate=0.0003"]  # of warm starts
 # Runs: what the table calls them, equations of the unseen family, family and settings.
 RUNS = {
     "general": ("generalist, zero-shot", 0, "planar", ["training.steps=1024"]),
-    "tuned": ("generalist, fine-tuned", 256, "neuron", FEW + TUNING),
-    "short": ("from random parameters, few equations", 256, "neuron", FEW + ["training.steps=128"]),
+    "tuned": ("generalist, fine-tuned", 256, "neuron", FEW + PEAK + ["training.steps=128"]),
+    "longer": ("the same, longer", 256, "neuron", FEW + PEAK + ["training.steps=1024"]),
+    "short": ("from random parameters", 256, "neuron", FEW + ["training.steps=128"]),
     "scratch": ("the same, longer", 256, "neuron", FEW + ["training.steps=1024"]),
     "special": ("specialist", 4096, "neuron", ["training.steps=1024"]),
 }
@@ -64,7 +66,7 @@ def measure(o):
         if results(o, name):
             continue
         print(f"{datetime.datetime.now():%H:%M:%S} {label}", file=sys.stderr, flush=True)
-        start = ["--start", o.dir / "general"] if name == "tuned" else []
+        start = ["--start", o.dir / "general"] if name in ("tuned", "longer") else []
         call(o, name, "train", "--local", "--workers", "1", *start)
         call(o, name, "evaluate", "--family", FAMILIES / "neuron.yaml")
     if not results(o, "general", "report"):
