@@ -91,14 +91,16 @@ func (w *worker) measureLinks(ctx context.Context) error {
 	})
 	next := w.rates.unknown(w.id, elsewhere)
 	for _, m := range next {
-		if ctx.Err() != nil || w.trains() {
+		if w.trains() {
 			return nil
 		}
 		rate, err := peer.MeasureRate(ctx, w.rings, m)
-		if errors.Is(err, peer.ErrBusy) {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, peer.ErrBusy):
 			continue // the next second
-		}
-		if err != nil {
+		case err != nil:
 			w.log.Debug("a link is not measured", "from", m.ID, "error", err)
 		}
 		w.rates.set(m.ID, rate)
