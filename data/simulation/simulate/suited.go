@@ -28,13 +28,13 @@ func suitedToFirstOrder(s sde.Space) Integrator {
 	return Heun
 }
 
-// Order is that of averages over the invariant law of an equation. Steps folded back at reflecting
-// ends have order 1.
+// Order is that of averages over the invariant law of an equation. Behind a reflecting end the drift
+// jumps, so that no integrator has more than 1.
 func (i Integrator) Order(s sde.Space) int {
-	folded := s.Domain.Has(sde.Reflecting)
+	reflects := s.Domain.Has(sde.Reflecting)
 	s = lift.Of(s)
 	switch {
-	case folded:
+	case reflects:
 		return 1
 	case i == BAOAB,
 		i == Heun && s.Noise == sde.AdditiveNoise,
