@@ -106,6 +106,9 @@ func TestPilotRunOnDomains(t *testing.T) {
 		"walls":                     {"reflect [0, 1]", "0*x[i]", "1", "[0, 1]", "", 0.005, nil, ""},
 		"slow walls":                {"reflect [0, 1]", "0*x[i]", "0.05", "[0, 1]", "", 0.005, nil, "remember their start"},
 	} {
+		if testing.Short() && name != "circle" && name != "positive" { // the others take minutes under the race detector
+			continue
+		}
 		d := tiny()
 		d.Family = `{"name":"a","dim":2,"box":` + c.box + `,"domain":"` + c.domain + `","drift":"` + c.drift + `","diffusion":"` + c.diffusion + `"}`
 		d.Training = simulate.Scheme{DT: c.dt, BurnIn: 800, Thin: 10, Chains: 64, Start: simulate.Start(c.start)}

@@ -257,6 +257,9 @@ func TestPilotRunOfIntegrators(t *testing.T) {
 		"superlinear":      {simulate.Euler, "-200*x[i]^3", "1", 0.01, simulate.ErrDiverged, ""},
 		"superlinear, too": {simulate.Tamed, "-200*x[i]^3", "1", 0.01, nil, ""},
 	} {
+		if testing.Short() && name != "turning" && name != "pairs" { // the others take minutes under the race detector
+			continue
+		}
 		d := tiny()
 		d.Family = fmt.Sprintf(`{"name":"a","dim":2,"box":[-3,3],"drift":"%s","diffusion":"%s"}`, c.drift, c.diffusion)
 		f, err := family.ByName(d.Family)
