@@ -38,11 +38,22 @@ func (d *Dir) states(m Manifest) ([]Moments, error) {
 	if err != nil {
 		return nil, err
 	}
-	states := make([]Moments, m.stateMoments())
-	for i := range m.Count {
+	return s.momentsOfStates(), s.Close()
+}
+
+func (s *Shard) momentsOfStates() []Moments {
+	states := make([]Moments, s.manifest.stateMoments())
+	for i := range s.manifest.Count {
 		addStates(states, 0, s.Samples(i))
 	}
-	return states, s.Close()
+	return states
+}
+
+// States has the mean and the standard deviation of the shard's own samples, as AddStates has those
+// of training shards.
+func (s *Shard) States() (Normalisation, error) {
+	n := Normalisation{}
+	return n, n.setStates(s.momentsOfStates(), s.manifest.Dim)
 }
 
 // AddStates adds the mean and the standard deviation of the samples to n, by coordinate, over
@@ -63,7 +74,12 @@ func (n Normalisation) AddStates(d *Dir, manifests []Manifest) error {
 			total[k].Merge(s)
 		}
 	}
-	for k := range train[0].Dim {
+	return n.setStates(total, train[0].Dim)
+}
+
+// setStates sets the standards of dim coordinates, which may share moments.
+func (n Normalisation) setStates(total []Moments, dim int) error {
+	for k := range dim {
 		s, err := total[k%len(total)].standard()
 		if err != nil {
 			return fmt.Errorf("normalisation of %s: %w", State(k), err)

@@ -64,7 +64,13 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		return nil, err
 	}
 	if o.TrainedOn != "" && len(frame) > 0 {
-		frame = frameOfSamples(s, f.Dim())
+		own, err := s.States()
+		if err != nil {
+			return nil, err
+		}
+		if frame, err = flow.FrameOf(own, f.Dim()); err != nil {
+			return nil, err
+		}
 	}
 	first, _ := d.ShardRange(d.HeldOutShard())
 	functions := make([]heldOutFunction, e.Evaluation.Functions)
@@ -104,28 +110,6 @@ func (o Options) frame(dim int) (flow.Frame, error) {
 		return nil, fmt.Errorf("the frame of distances has %d coordinates, states have %d", len(o.Frame), dim)
 	}
 	return o.Frame, nil
-}
-
-// frameOfSamples is the frame of all samples of a shard, for a family that the network's own frame is
-// not of. Coordinates of identical particles share their scale.
-func frameOfSamples(s *shard.Shard, dim int) flow.Frame {
-	moments, frame := make([]shard.Moments, dim), make(flow.Frame, dim)
-	if dim > 2 && !s.Manifest().Distinct {
-		moments = moments[:1]
-	}
-	for i := range s.Manifest().Count {
-		for at, v := range s.Samples(i) {
-			moments[at%len(moments)].Add(v)
-		}
-	}
-	for k := range frame {
-		m := moments[k%len(moments)]
-		frame[k] = shard.Standard{Mean: m.Mean(), Std: math.Sqrt(m.Variance())}
-		if !(frame[k].Std > 0) {
-			frame[k].Std = 1
-		}
-	}
-	return frame
 }
 
 // diagnoseReferences diagnoses the chains of which the references consist.
