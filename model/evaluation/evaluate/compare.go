@@ -102,12 +102,12 @@ func (d *FunctionResult) divergences(v experiment.Evaluation, f heldOutFunction,
 // particles are no marginals: their law has its own distance (Observables).
 func (d *FunctionResult) inSpace(f heldOutFunction, ours metrics.Cloud) (err error) {
 	reference := cloud(f.compared, ours.D)
-	if d.SlicedW2, err = metrics.SlicedW2(ours, reference, directions, 0); err != nil || f.potential != nil {
+	sliced, err := metrics.OverDirections(ours, reference, directions, 0)
+	d.SlicedW2 = sliced.W2
+	if err != nil || f.potential != nil {
 		return err
 	}
-	if d.Energy, err = metrics.EnergyDistance(ours, reference, directions, 0); err != nil {
-		return err
-	}
+	d.Energy = sliced.Energy
 	marginals, err := metrics.MarginalW2(ours, reference)
 	for _, w2 := range marginals {
 		d.MarginalW2 += w2 / float64(ours.D)

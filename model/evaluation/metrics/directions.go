@@ -28,18 +28,32 @@ func checkDirections(directions int) (int, error) {
 	return directions, nil
 }
 
-// meanOver is the mean over directions of f of the sorted projections of x and y.
-func meanOver(x, y Cloud, directions int, along func(i int) []float64, f func(a, b []float64) float64) float64 {
-	var sum float64
-	for _, v := range eachOf(x, y, directions, along, f) { // in order, so that the sum does not depend on goroutines
-		sum += v
+// Sliced are the distances by projections on random directions.
+type Sliced struct{ W2, Energy float64 }
+
+// OverDirections has SlicedW2 and EnergyDistance, for one projection on each direction.
+func OverDirections(x, y Cloud, directions int, seed uint64) (s Sliced, err error) {
+	if err := validatePair(x, y); err != nil {
+		return s, err
 	}
-	return sum / float64(directions)
+	if directions, err = checkDirections(directions); err != nil {
+		return s, err
+	}
+	along, length := uniform(x.D, seed), meanLength(x.D)
+	if x.D == 1 {
+		directions, along, length = 1, axes(1), 1
+	}
+	squares, energies := make([]float64, directions), make([]float64, directions)
+	overEach(x, y, directions, along, func(i int, a, b []float64) { squares[i], energies[i] = squaredW2(a, b), energyOnLine(a, b) })
+	for i, v := range squares { // in order, so that sums do not depend on goroutines
+		s.W2 += v
+		s.Energy += energies[i]
+	}
+	return Sliced{math.Sqrt(s.W2 / float64(directions)), length * s.Energy / float64(directions)}, nil
 }
 
-// eachOf is f of the sorted projections of x and y on each direction.
-func eachOf(x, y Cloud, directions int, along func(i int) []float64, f func(a, b []float64) float64) []float64 {
-	values := make([]float64, directions)
+// overEach calls f with the sorted projections of x and y on each direction, from several goroutines.
+func overEach(x, y Cloud, directions int, along func(i int) []float64, f func(i int, a, b []float64)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), directions) {
@@ -57,12 +71,11 @@ func eachOf(x, y Cloud, directions int, along func(i int) []float64, f func(a, b
 				sorter.Sort(a, p[:x.N])
 				project(p[:y.N], y, theta)
 				sorter.Sort(b, p[:y.N])
-				values[i] = f(a, b)
+				f(i, a, b)
 			}
 		})
 	}
 	group.Wait()
-	return values
 }
 
 // uniform gives directions in d dimensions: direction i is a function of (seed, i), a

@@ -54,9 +54,11 @@ func NewDistances(first, second CloudOf[float64], o DistancesOptions) (d Distanc
 	if err := d.sinkhorn(x, y, o); err != nil {
 		return d, err
 	}
-	if d.EnergyDistance, err = EnergyDistance(x, y, o.Directions, o.Seed); err != nil {
+	sliced, err := OverDirections(x, y, o.Directions, o.Seed)
+	if err != nil {
 		return d, err
 	}
+	d.SlicedW2, d.EnergyDistance = sliced.W2, sliced.Energy
 	if x.D == 1 {
 		err = d.line(first.X, second.X)
 	} else {
@@ -136,9 +138,6 @@ func correlated(x []float64, worth float64) bool {
 
 // space computes the distances in more dimensions.
 func (d *Distances) space(x, y Cloud, o DistancesOptions) (err error) {
-	if d.SlicedW2, err = SlicedW2(x, y, o.Directions, o.Seed); err != nil {
-		return err
-	}
 	if d.MarginalW2, err = MarginalW2(x, y); err != nil {
 		return err
 	}

@@ -15,19 +15,18 @@ import (
 // c = √π·Γ((d+1)/2)/Γ(d/2). So the distance is c times the mean over directions of that of
 // projections, which takes the time of sorting. Directions are those of SlicedW2.
 func EnergyDistance(x, y Cloud, directions int, seed uint64) (float64, error) {
-	if err := validatePair(x, y); err != nil {
-		return 0, fmt.Errorf("energy distance: %w", err)
-	}
-	directions, err := checkDirections(directions)
+	s, err := OverDirections(x, y, directions, seed)
 	if err != nil {
 		return 0, fmt.Errorf("energy distance: %w", err)
 	}
-	if x.D == 1 {
-		return eachOf(x, y, 1, axes(1), energyOnLine)[0], nil
-	}
-	high, _ := math.Lgamma(float64(x.D+1) / 2)
-	low, _ := math.Lgamma(float64(x.D) / 2)
-	return math.Sqrt(math.Pi) * math.Exp(high-low) * meanOver(x, y, directions, uniform(x.D, seed), energyOnLine), nil
+	return s.Energy, nil
+}
+
+// meanLength is 1/E|⟨θ, v⟩| for v of length 1 in d dimensions.
+func meanLength(d int) float64 {
+	high, _ := math.Lgamma(float64(d+1) / 2)
+	low, _ := math.Lgamma(float64(d) / 2)
+	return math.Sqrt(math.Pi) * math.Exp(high-low)
 }
 
 // energyOnLine is the distance of sorted samples, 2∫(F−G)² of their distribution functions.

@@ -4,24 +4,17 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/ergoflow/ergoflow/data/random"
 )
 
-func normalCloud(seed uint64, n, d int, shift float64) Cloud {
-	r := random.New(seed, "metrics/test", 0)
-	c := Cloud{n, d, make([]float32, n*d)}
-	for i := range c.X {
-		c.X[i] = float32(r.NormFloat64() + shift)
-	}
-	return c
+func normal(t *testing.T, seed uint64, n, d int, mean float64) Cloud {
+	return goldenCloud{Kind: "normal", N: n, D: d, Seed: seed, Parameters: []float64{mean, 1}}.cloud(t)
 }
 
 // On the line the distance is that of all pairs, also of samples of different sizes and with
 // equal points.
 func TestEnergyDistanceOnTheLine(t *testing.T) {
 	for _, tt := range []struct{ x, y Cloud }{
-		{normalCloud(1, 50, 1, 0), normalCloud(2, 31, 1, 0.3)},
+		{normal(t, 1, 50, 1, 0), normal(t, 2, 31, 1, 0.3)},
 		{Line([]float32{0, 0, 1}), Line([]float32{1, 1})},
 		{Line([]float32{3, 1e6, 1e6}), Line([]float32{1e6, 1e6 + 1})},
 	} {
@@ -36,7 +29,7 @@ func TestEnergyDistanceOnTheLine(t *testing.T) {
 // In more dimensions directions give that of all pairs, up to their number.
 func TestEnergyDistanceInSpace(t *testing.T) {
 	for _, d := range []int{2, 3, 10, 64} {
-		x, y := normalCloud(1, 40, d, 0), normalCloud(2, 60, d, 0.5)
+		x, y := normal(t, 1, 40, d, 0), normal(t, 2, 60, d, 0.5)
 		want := 2*pairs(x, y) - pairs(x, x) - pairs(y, y)
 		got, err := EnergyDistance(x, y, 1<<14, 0)
 		if err != nil || !(math.Abs(got-want) <= 0.05*want) {
@@ -67,7 +60,7 @@ func TestEnergyDistanceOfTheSameLaw(t *testing.T) {
 	const repeats, n = 400, 8
 	var mean, square float64
 	for seed := range uint64(repeats) {
-		v, err := EnergyDistance(normalCloud(2*seed, n, 3, 0), normalCloud(2*seed+1, n, 3, 0), 0, 0)
+		v, err := EnergyDistance(normal(t, 2*seed, n, 3, 0), normal(t, 2*seed+1, n, 3, 0), 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +75,7 @@ func TestEnergyDistanceOfTheSameLaw(t *testing.T) {
 
 // Marginals differ by what moves them, each in its own unit.
 func TestMarginalW2(t *testing.T) {
-	x := normalCloud(1, 100, 3, 0)
+	x := normal(t, 1, 100, 3, 0)
 	y := Cloud{x.N, x.D, slices.Clone(x.X)}
 	for i := range y.N {
 		y.X[i*3+1] += 2

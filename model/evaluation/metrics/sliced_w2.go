@@ -11,17 +11,11 @@ import (
 // 2015). Direction i is a function of (seed, i). Zero directions means 256. The
 // unit is that of the coordinates. In one dimension it equals W2.
 func SlicedW2(x, y Cloud, directions int, seed uint64) (float64, error) {
-	if err := validatePair(x, y); err != nil {
-		return 0, fmt.Errorf("sliced wasserstein distance: %w", err)
-	}
-	directions, err := checkDirections(directions)
+	s, err := OverDirections(x, y, directions, seed)
 	if err != nil {
 		return 0, fmt.Errorf("sliced wasserstein distance: %w", err)
 	}
-	if x.D == 1 {
-		return W2(x.X, y.X)
-	}
-	return math.Sqrt(meanOver(x, y, directions, uniform(x.D, seed), squaredW2)), nil
+	return s.W2, nil
 }
 
 // MarginalW2 has the Wasserstein-2 distance of the marginals along each coordinate, in
@@ -30,5 +24,7 @@ func MarginalW2(x, y Cloud) ([]float64, error) {
 	if err := validatePair(x, y); err != nil {
 		return nil, fmt.Errorf("wasserstein distances of marginals: %w", err)
 	}
-	return eachOf(x, y, x.D, axes(x.D), func(a, b []float64) float64 { return math.Sqrt(squaredW2(a, b)) }), nil
+	marginals := make([]float64, x.D)
+	overEach(x, y, x.D, axes(x.D), func(i int, a, b []float64) { marginals[i] = math.Sqrt(squaredW2(a, b)) })
+	return marginals, nil
 }
