@@ -158,3 +158,15 @@ func (b blocks) keep(from []*[lanes]float64) {
 
 // of is block k of a diffusion: a scalar one has one for all coordinates.
 func (b blocks) of(k int) *[lanes]float64 { return &b[min(k, len(b)-1)] }
+
+// support evaluates at X + b dt + root·σ, for the X, b and a diagonal σ of the beginning of a step.
+func (c *cloud) support(drift, diffusion blocks, root float64) {
+	for k, x := range c.x {
+		x := x[:c.active]
+		b, sigma := drift[k][:len(x)], diffusion.of(k)[:len(x)]
+		for l, v := range c.before[k][:len(x)] {
+			x[l] = v + (float64(b[l]*c.step.dt) + float64(sigma[l]*root))
+		}
+	}
+	c.evaluate(c.active)
+}

@@ -23,14 +23,7 @@ func (m *milstein) take(c *cloud) {
 	m.drift.keep(c.drift)
 	m.diffusion.keep(c.diffusion)
 	dt, root := c.step.dt, c.step.root
-	for k, x := range c.x {
-		x := x[:c.active]
-		b, sigma := m.drift[k][:len(x)], m.diffusion.of(k)[:len(x)]
-		for l, v := range x {
-			x[l] = v + (float64(b[l]*dt) + float64(sigma[l]*root))
-		}
-	}
-	c.evaluate(c.active)
+	c.support(m.drift, m.diffusion, root)
 	for k, x := range c.x {
 		x := x[:c.active]
 		b, sigma, beyond := m.drift[k][:len(x)], m.diffusion.of(k)[:len(x)], c.diffusion[min(k, len(c.diffusion)-1)][:len(x)]

@@ -23,9 +23,9 @@ func (p *platen) take(c *cloud) {
 	p.drift.keep(c.drift)
 	p.diffusion.keep(c.diffusion)
 	dt, root := c.step.dt, c.step.root
-	p.support(c, root)
+	c.support(p.drift, p.diffusion, root)
 	p.above.keep(c.diffusion)
-	p.support(c, -root)
+	c.support(p.drift, p.diffusion, -root)
 	p.below.keep(c.diffusion)
 	for k, x := range c.x {
 		x := x[:c.active]
@@ -47,16 +47,4 @@ func (p *platen) take(c *cloud) {
 			x[l] = v + (float64(half*(before[l]+after[l])) + float64(quarter*(mean+curved)))
 		}
 	}
-}
-
-// support evaluates at X + b dt + root·σ.
-func (p *platen) support(c *cloud, root float64) {
-	for k, x := range c.x {
-		x := x[:c.active]
-		b, sigma := p.drift[k][:len(x)], p.diffusion.of(k)[:len(x)]
-		for l, v := range c.before[k][:len(x)] {
-			x[l] = v + (float64(b[l]*c.step.dt) + float64(sigma[l]*root))
-		}
-	}
-	c.evaluate(c.active)
 }
