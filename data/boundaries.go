@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // Boundaries are Feller's kinds of the ends of an equation's domain, for chains that start
 // inside. A kind is empty where it cannot be decided.
 type Boundaries struct {
-	Domain simulate.Domain
+	Domain sde.Range
 	Lo, Hi density.Boundary
 }
 
@@ -23,13 +24,13 @@ type end struct {
 func (b Boundaries) ends() [2]end { return [2]end{{b.Domain.Lo, b.Lo}, {b.Domain.Hi, b.Hi}} }
 
 // BoundariesOf decides the kinds of both ends of a domain from its inside, x.
-func BoundariesOf(engine *simulate.Engine, equation simulate.Equation, domain simulate.Domain, x float64) Boundaries {
+func BoundariesOf(engine *simulate.Engine, equation simulate.Equation, domain sde.Range, x float64) Boundaries {
 	return boundaries(
 		func(dst, x []float64) { b, _ := engine.Evaluate(equation, x); copy(dst, b) },
 		func(dst, x []float64) { _, sigma := engine.Evaluate(equation, x); copy(dst, sigma) }, domain, x)
 }
 
-func boundaries(b, sigma density.Coefficient, domain simulate.Domain, x float64) Boundaries {
+func boundaries(b, sigma density.Coefficient, domain sde.Range, x float64) Boundaries {
 	at := func(end float64) density.Boundary {
 		kind, err := density.BoundaryAt(b, sigma, end, x)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -63,7 +64,7 @@ func TestBoundariesOfFormulas(t *testing.T) {
 func TestLogisticInItsDomain(t *testing.T) {
 	x := make([]float64, 1<<13)
 	s := simulate.Scheme{DT: 0.002, BurnIn: 6000, Thin: 1, Chains: len(x), Start: "uniform(0.5, 1.5)"}
-	err := plainEngine(t).EulerMaruyamaFunc(t.Context(), x, formulas(t, "x*(1-x)", "0.5*x"), simulate.Domain{Lo: 0, Hi: math.Inf(1)}, s, 1, 0, "test", nil)
+	err := plainEngine(t).EulerMaruyamaFunc(t.Context(), x, formulas(t, "x*(1-x)", "0.5*x"), sde.Range{Ends: sde.Open, Lo: 0, Hi: math.Inf(1)}, s, 1, 0, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

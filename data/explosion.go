@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -22,12 +23,12 @@ func Explodes(engine *simulate.Engine, equation simulate.Equation, s simulate.Sc
 	if b, _ := engine.Evaluate(equation, []float64{e.From}); (e.To-mean)*b[0] < 0 { // leads back; the step went too far
 		return false
 	}
-	if b := BoundariesOf(engine, equation, simulate.WholeLine, mean); e.To > mean && b.Hi.Attainable() || e.To < mean && b.Lo.Attainable() {
+	if b := BoundariesOf(engine, equation, sde.WholeLine, mean); e.To > mean && b.Hi.Attainable() || e.To < mean && b.Lo.Attainable() {
 		return true
 	}
 	s.BurnIn, s.Thin, s.Chains = 0, 1, pilotChains
 	x := make([]float64, pilotChains)
-	if err := engine.EulerMaruyamaFunc(context.Background(), x, equation, simulate.WholeLine, s, seed, 0, pilotPurpose, nil); err != nil {
+	if err := engine.EulerMaruyamaFunc(context.Background(), x, equation, sde.WholeLine, s, seed, 0, pilotPurpose, nil); err != nil {
 		return false
 	}
 	left := make([]float64, len(x)) // time of each solution

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -30,7 +31,7 @@ func TestExplodes(t *testing.T) {
 	} {
 		equation := formulas(t, c.drift, c.diffusion)
 		s := simulate.Scheme{DT: c.dt, BurnIn: 10_000, Thin: 1, Chains: 64, Start: c.start}
-		err := engine.EulerMaruyamaFunc(t.Context(), make([]float64, 64), equation, simulate.WholeLine, s, 0, 0, "simulate", nil)
+		err := engine.EulerMaruyamaFunc(t.Context(), make([]float64, 64), equation, sde.WholeLine, s, 0, 0, "simulate", nil)
 		var diverged *simulate.DivergedError
 		if !errors.As(err, &diverged) {
 			t.Fatalf("%s: %v", c.drift, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -67,6 +68,6 @@ func StepsAreLost(ctx context.Context, engine *simulate.Engine, equation simulat
 func trial(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) (states []float64, ok bool) {
 	s.BurnIn, s.Thin, s.Chains = min(steps, pilotSteps), 1, pilotChains
 	states = make([]float64, pilotChains*pilotStates)
-	err := engine.EulerMaruyamaFunc(ctx, states, equation, simulate.WholeLine, s, seed, 0, pilotPurpose, nil)
+	err := engine.EulerMaruyamaFunc(ctx, states, equation, sde.WholeLine, s, seed, 0, pilotPurpose, nil)
 	return states, err == nil
 }

@@ -76,7 +76,7 @@ func (d Dataset) DefaultStart(f family.Family) simulate.Start {
 		return ""
 	}
 	grid := tabulated.Grid()
-	if family.DomainOf(f).Holds("") != nil {
+	if simulate.Start("").Within(family.DomainOf(f)) != nil {
 		quarter := (grid.Hi - grid.Lo) / 4
 		return simulate.Start(fmt.Sprintf("uniform(%.6g, %.6g)", grid.Lo+quarter, grid.Hi-quarter))
 	}

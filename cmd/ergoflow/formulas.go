@@ -10,6 +10,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -40,7 +41,7 @@ func (l *lineFlags) compile() (b, sigma *expression.Expression, p expression.Par
 }
 
 // equation reads formulas and domain.
-func (l *lineFlags) equation() (b, sigma *expression.Expression, p expression.Parameters, d simulate.Domain, err error) {
+func (l *lineFlags) equation() (b, sigma *expression.Expression, p expression.Parameters, d sde.Range, err error) {
 	if b, sigma, p, err = l.compile(); err != nil {
 		return nil, nil, nil, d, err
 	}
@@ -88,7 +89,7 @@ func explainLaw(err error) error {
 	var parts *density.PartsError
 	switch {
 	case errors.As(err, &parts):
-		return withHint(err, "name the part on which X lives: --domain \"(%s, %.6g)\" or --domain \"(%.6g, %s)\"", simulate.EndText(parts.Lo), parts.At, parts.At, simulate.EndText(parts.Hi))
+		return withHint(err, "name the part on which X lives: --domain \"(%s, %.6g)\" or --domain \"(%.6g, %s)\"", sde.EndText(parts.Lo), parts.At, parts.At, sde.EndText(parts.Hi))
 	case errors.Is(err, density.ErrNotNormalisable):
 		return withHint(err, "there is no invariant law: give a drift that points back from both ends, or a --domain with ends that X does not reach")
 	case errors.Is(err, density.ErrNoValue):

@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -165,7 +166,7 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	if err != nil {
 		return s, usage(err)
 	}
-	if err := domain.Holds(f.scheme.Start); err != nil {
+	if err := f.scheme.Start.Within(sde.Domain{domain}); err != nil {
 		return s, usage(withHint(fmt.Errorf("--domain: %w", err), "start the chains inside, as with --start \"uniform(0.5, 1.5)\" in (0, inf)"))
 	}
 	if err := arrayWritable(f.output, f.json); err != nil {
@@ -182,7 +183,7 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		return s, usage(withHint(err, "choose a larger --dt, or a larger --diffusion"))
 	}
 	boundaries := data.BoundariesOf(engine, equation.Bind, domain, law.Mean())
-	if domain != simulate.WholeLine {
+	if domain != sde.WholeLine {
 		note(boundaries.Warnings())
 	}
 	x := make([]float64, scheme.Chains*kept)
@@ -211,7 +212,7 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds, Warnings: warnings,
 	}
 	s.Mean, s.Variance = moments(x)
-	if domain != simulate.WholeLine {
+	if domain != sde.WholeLine {
 		s.Domain = domain.String()
 		s.Boundaries = &ends{cmp.Or(string(boundaries.Lo), "undecided"), cmp.Or(string(boundaries.Hi), "undecided")}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -25,7 +26,7 @@ func TestSimulatesHeavyTails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = engine.EulerMaruyamaFunc(context.Background(), dst, expression.NewEquation(compile("-x"), compile("sqrt(2*(1+x^2))")).Bind, simulate.WholeLine,
+	err = engine.EulerMaruyamaFunc(context.Background(), dst, expression.NewEquation(compile("-x"), compile("sqrt(2*(1+x^2))")).Bind, sde.WholeLine,
 		simulate.Scheme{DT: 0.005, BurnIn: 1600, Thin: 1, Chains: len(dst)}, 1, 0, "test", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func BenchmarkSimulate(b *testing.B) {
 			s := simulate.Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 512}
 			dst := make([]float64, 512*32)
 			for i := range b.N {
-				if err := engine.EulerMaruyamaFunc(context.Background(), dst, expression.NewEquation(drift, diffusion).Bind, simulate.WholeLine, s, 1, uint64(i), "bench", nil); err != nil {
+				if err := engine.EulerMaruyamaFunc(context.Background(), dst, expression.NewEquation(drift, diffusion).Bind, sde.WholeLine, s, 1, uint64(i), "bench", nil); err != nil {
 					b.Fatal(err)
 				}
 			}

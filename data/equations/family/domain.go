@@ -126,22 +126,22 @@ func (r Ranges) domain(dim int) (sde.Domain, error) {
 
 // openInterval is the domain of a definition with a grid. It reports one that it cannot read, or that
 // does not contain the grid.
-func (d Definition) openInterval() (simulate.Domain, error) {
+func (d Definition) openInterval() (sde.Range, error) {
 	if len(d.Domain) == 0 {
-		return simulate.WholeLine, nil
+		return sde.WholeLine, nil
 	}
 	if d.Dim != 1 || len(d.Domain) != 1 {
-		return simulate.Domain{}, errors.New("domain: with a grid, only a family in one dimension has one; with a box instead, such as box: [-4, 4], any has")
+		return sde.Range{}, errors.New("domain: with a grid, only a family in one dimension has one; with a box instead, such as box: [-4, 4], any has")
 	}
 	if r, err := parseRange(d.Domain[0]); err == nil && r.Ends > sde.Open {
-		return simulate.Domain{}, fmt.Errorf("domain is %v: reflecting ends and circles need a family with a box, such as box: [%g, %g], instead of a grid", r, d.Grid.Lo, d.Grid.Hi)
+		return sde.Range{}, fmt.Errorf("domain is %v: reflecting ends and circles need a family with a box, such as box: [%g, %g], instead of a grid", r, d.Grid.Lo, d.Grid.Hi)
 	}
 	domain, err := simulate.ParseDomain(d.Domain[0])
 	if err != nil {
-		return simulate.Domain{}, fmt.Errorf("domain: %w", err)
+		return sde.Range{}, fmt.Errorf("domain: %w", err)
 	}
 	if d.Grid.Lo < domain.Lo || d.Grid.Hi > domain.Hi {
-		return simulate.Domain{}, fmt.Errorf("grid is [%g, %g]: must be within the domain %v", d.Grid.Lo, d.Grid.Hi, domain)
+		return sde.Range{}, fmt.Errorf("grid is [%g, %g]: must be within the domain %v", d.Grid.Lo, d.Grid.Hi, domain)
 	}
 	return domain, nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
@@ -95,32 +94,30 @@ type TabulatedPlane interface {
 // Confined is a one-dimensional family whose equations live on a domain. Coefficients are
 // those of function i everywhere, unless they are known at the nodes of a grid only.
 type Confined interface {
-	Domain() simulate.Domain
+	Domain() sde.Range
 	Coefficients(seed uint64, i int) (drift, diffusion density.Coefficient, ok bool)
 }
 
-// DomainOf is the domain of a family: the whole line unless it is Confined.
-func DomainOf(f Family) simulate.Domain {
-	if f, ok := f.(Confined); ok {
+// DomainOf is the domain of a family: the whole space unless it is Confined or has one without a
+// grid.
+func DomainOf(f Family) sde.Domain {
+	switch f := f.(type) {
+	case Spatial:
 		return f.Domain()
+	case Confined:
+		return sde.Domain{f.Domain()}
 	}
-	return simulate.WholeLine
+	return nil
 }
 
 // Outside is the place of the first number of samples [n, Dim] of a family that is outside the domain
 // of its coordinate, with that; −1: none.
-func Outside(f Family, samples []float32) (at int, domain fmt.Stringer) {
-	if s, ok := f.(Spatial); ok {
-		if at = s.Domain().Outside(samples); at >= 0 {
-			domain = s.Domain()[at%f.Dim()]
-		}
-		return at, domain
+func Outside(f Family, samples []float32) (at int, domain sde.Range) {
+	d := DomainOf(f)
+	if at = d.Outside(samples); at >= 0 {
+		domain = d.At(at % f.Dim())
 	}
-	line := DomainOf(f)
-	if line == simulate.WholeLine {
-		return -1, nil
-	}
-	return slices.IndexFunc(samples, func(x float32) bool { return !line.Contains(float64(x)) }), line
+	return at, domain
 }
 
 // SampleSpec describes samples of functions First … First+Count−1.

@@ -11,7 +11,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
-	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // formula is a compiled Definition.
@@ -19,15 +18,15 @@ type formula struct {
 	name             string // with the hash
 	stem             string // without it; part of the parameters' random streams
 	grid             sde.Grid
-	domain           simulate.Domain // on the line
-	coordinates      [][]float64     // of the nodes, x first
-	parameters       []string        // in the order of their names
+	domain           sde.Range   // on the line
+	coordinates      [][]float64 // of the nodes, x first
+	parameters       []string    // in the order of their names
 	laws             []parameterLaw
 	drift, diffusion []*expression.Expression
 	constant         []float32 // the diffusion, if it depends on no variable
 }
 
-func newFormula(d Definition, grid sde.Grid, domain simulate.Domain) (*formula, error) {
+func newFormula(d Definition, grid sde.Grid, domain sde.Range) (*formula, error) {
 	f := &formula{name: d.id(), stem: d.Name, grid: grid, domain: domain, parameters: slices.Sorted(maps.Keys(d.Parameters))}
 	variables := append([]string{"x", "y"}[:d.Dim:d.Dim], f.parameters...)
 	for _, name := range f.parameters {
@@ -162,7 +161,7 @@ type formulaLine struct {
 }
 
 // Domain is the interval on which the equations live.
-func (f formulaLine) Domain() simulate.Domain { return f.domain }
+func (f formulaLine) Domain() sde.Range { return f.domain }
 
 // Coefficients are the formulas of function i at every x. It has none if a parameter is a
 // field, which is known at the nodes only.

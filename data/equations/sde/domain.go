@@ -68,8 +68,6 @@ func (d Domain) Outside(states []float32) int {
 // String is how definitions of families write the range.
 func (r Range) String() string {
 	switch r.Ends {
-	case Open:
-		return fmt.Sprintf("(%s, %s)", end(r.Lo), end(r.Hi))
 	case Reflecting:
 		left, right := "[", "]"
 		if math.IsInf(r.Lo, 0) {
@@ -78,18 +76,19 @@ func (r Range) String() string {
 		if math.IsInf(r.Hi, 0) {
 			right = ")"
 		}
-		return fmt.Sprintf("reflect %s%s, %s%s", left, end(r.Lo), end(r.Hi), right)
+		return fmt.Sprintf("reflect %s%s, %s%s", left, EndText(r.Lo), EndText(r.Hi), right)
 	case Joined:
-		return fmt.Sprintf("circle [%s, %s)", end(r.Lo), end(r.Hi))
+		return fmt.Sprintf("circle [%s, %s)", EndText(r.Lo), EndText(r.Hi))
 	}
-	return "line"
+	return fmt.Sprintf("(%s, %s)", EndText(r.Lo), EndText(r.Hi))
 }
 
-func end(x float64) string {
+// EndText writes one end of a range.
+func EndText(x float64) string {
 	if math.IsInf(x, 0) {
 		return map[bool]string{true: "inf", false: "-inf"}[x > 0]
 	}
-	return fmt.Sprintf("%.10g", x)
+	return fmt.Sprint(x)
 }
 
 // Width is from end to end.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -25,7 +26,7 @@ func euler(t *testing.T, drift, diffusion string, dt float64, steps int) (b, sig
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := engine.EulerMaruyamaFunc(context.Background(), x, expression.NewEquation(b, sigma).Bind, simulate.WholeLine, s, 1, 0, "test", nil); err != nil {
+	if err := engine.EulerMaruyamaFunc(context.Background(), x, expression.NewEquation(b, sigma).Bind, sde.WholeLine, s, 1, 0, "test", nil); err != nil {
 		t.Fatal(err)
 	}
 	return b, sigma, x

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 // ErrDiverged means that a state was not finite or left ±1e6: the equation explodes, or the
@@ -195,11 +197,11 @@ func (s stream) diverged(d divergence, first int) error {
 type DivergedError struct {
 	Function   uint64
 	Chain      int
-	Step       int     // counted from zero
-	Coordinate int     // of the state, counted from one; 0 for equations on the line
-	From, To   float64 // that coordinate before and after the step
-	Reason     string  // which coefficient was not finite there; may be empty
-	Left       *Domain // that the state left, within ±1e6; may be nil
+	Step       int        // counted from zero
+	Coordinate int        // of the state, counted from one; 0 for equations on the line
+	From, To   float64    // that coordinate before and after the step
+	Reason     string     // which coefficient was not finite there; may be empty
+	Left       *sde.Range // that the state left, within ±1e6; may be nil
 }
 
 func (e *DivergedError) Error() string {

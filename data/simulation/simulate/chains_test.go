@@ -57,7 +57,7 @@ func TestAgainstDumbSimulation(t *testing.T) {
 		if err := EulerMaruyama(context.Background(), table, rough, s, 3, 5, "p"); err != nil {
 			t.Fatal(err)
 		}
-		err := Fastest().EulerMaruyamaFunc(context.Background(), function, vectorised(rough.DriftAt, rough.DiffusionAt), WholeLine, s, 3, 5, "p", nil)
+		err := Fastest().EulerMaruyamaFunc(context.Background(), function, vectorised(rough.DriftAt, rough.DiffusionAt), sde.WholeLine, s, 3, 5, "p", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestStreams(t *testing.T) {
 	run := func(procs int) []float64 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 		dst := make([]float64, 4*s.Chains)
-		err := Fastest().EulerMaruyamaFunc(context.Background(), dst, vectorised(rough.DriftAt, rough.DiffusionAt), WholeLine, s, 1, 2, "a", nil)
+		err := Fastest().EulerMaruyamaFunc(context.Background(), dst, vectorised(rough.DriftAt, rough.DiffusionAt), sde.WholeLine, s, 1, 2, "a", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestDivergence(t *testing.T) {
 		{"NaN drift", math.Sqrt, func(float64) float64 { return 1 }, "the drift is NaN at x = -"},
 		{"infinite diffusion", func(x float64) float64 { return -x }, func(x float64) float64 { return 1 / max(x, 0) }, "the diffusion is +Inf at x = -"},
 	} {
-		err := Fastest().EulerMaruyamaFunc(context.Background(), make([]float64, 70), vectorised(c.drift, c.diffusion), WholeLine,
+		err := Fastest().EulerMaruyamaFunc(context.Background(), make([]float64, 70), vectorised(c.drift, c.diffusion), sde.WholeLine,
 			Scheme{DT: 0.1, BurnIn: 1000, Thin: 1, Chains: 70}, 1, 0, "p", nil)
 		if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want ErrDiverged with %q", c.name, err, c.want)
@@ -249,7 +249,7 @@ func TestCancellation(t *testing.T) {
 		cancel()
 	}()
 	first := true
-	err := Fastest().EulerMaruyamaFunc(ctx, make([]float64, 128), vectorised(rough.DriftAt, rough.DiffusionAt), WholeLine, endless, 1, 0, "p",
+	err := Fastest().EulerMaruyamaFunc(ctx, make([]float64, 128), vectorised(rough.DriftAt, rough.DiffusionAt), sde.WholeLine, endless, 1, 0, "p",
 		func(done, total int) {
 			if done <= 0 || total != 128<<40 {
 				t.Errorf("progress is %d of %d", done, total)

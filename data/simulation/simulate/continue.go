@@ -69,7 +69,7 @@ func (e *Engine) Continue(
 // ContinueFunc is Continue for an equation on the line whose coefficients are functions on a
 // domain, as EulerMaruyamaFunc has them. It refuses states outside the domain.
 func (e *Engine) ContinueFunc(
-	ctx context.Context, x []float64, equation Equation, domain Domain, dt float64, steps int, seed, function uint64, purpose string,
+	ctx context.Context, x []float64, equation Equation, domain sde.Range, dt float64, steps int, seed, function uint64, purpose string,
 ) error {
 	s, err := continued(len(x), 1, dt, steps)
 	if err != nil {

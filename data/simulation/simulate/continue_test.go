@@ -66,13 +66,13 @@ func TestContinue(t *testing.T) {
 		run := func(steps int) []float64 {
 			x := make([]float64, 70)
 			s := simulate.Scheme{DT: 0.01, BurnIn: steps, Thin: 1, Chains: len(x)}
-			if err := e.EulerMaruyamaFunc(t.Context(), x, equation, simulate.WholeLine, s, 3, 4, "continue", nil); err != nil {
+			if err := e.EulerMaruyamaFunc(t.Context(), x, equation, sde.WholeLine, s, 3, 4, "continue", nil); err != nil {
 				t.Fatal(err)
 			}
 			return x
 		}
 		x, want := run(0), run(40)
-		if err := e.ContinueFunc(t.Context(), x, equation, simulate.WholeLine, 0.01, 40, 3, 4, "continue"); err != nil {
+		if err := e.ContinueFunc(t.Context(), x, equation, sde.WholeLine, 0.01, 40, 3, 4, "continue"); err != nil {
 			t.Fatal(err)
 		}
 		for i := range x {
@@ -86,18 +86,18 @@ func TestContinue(t *testing.T) {
 // Continue refuses what is no state, and names a chain that diverges.
 func TestContinueRefuses(t *testing.T) {
 	e, equation := simulate.Fastest(), formulas(t, "-x", "1")
-	positive := simulate.Domain{Lo: 0, Hi: math.Inf(1)}
+	positive := sde.Range{Ends: sde.Open, Lo: 0, Hi: math.Inf(1)}
 	if err := e.ContinueFunc(t.Context(), []float64{1, -1}, equation, positive, 0.01, 1, 1, 1, ""); err == nil {
 		t.Error("a state outside the domain is taken")
 	}
-	if err := e.ContinueFunc(t.Context(), nil, equation, simulate.WholeLine, 0.01, 1, 1, 1, ""); err == nil {
+	if err := e.ContinueFunc(t.Context(), nil, equation, sde.WholeLine, 0.01, 1, 1, 1, ""); err == nil {
 		t.Error("no state is taken")
 	}
-	if err := e.ContinueFunc(t.Context(), []float64{1}, equation, simulate.WholeLine, 0, 1, 1, 1, ""); err == nil {
+	if err := e.ContinueFunc(t.Context(), []float64{1}, equation, sde.WholeLine, 0, 1, 1, 1, ""); err == nil {
 		t.Error("a step of 0 is taken")
 	}
 	var diverged *simulate.DivergedError
-	err := e.ContinueFunc(t.Context(), []float64{0, 0, 2, 0}, formulas(t, "x^3 - x", "0"), simulate.WholeLine, 0.1, 100, 1, 1, "")
+	err := e.ContinueFunc(t.Context(), []float64{0, 0, 2, 0}, formulas(t, "x^3 - x", "0"), sde.WholeLine, 0.1, 100, 1, 1, "")
 	if !errors.As(err, &diverged) || diverged.Chain != 2 {
 		t.Errorf("chain 2 explodes: %v", err)
 	}

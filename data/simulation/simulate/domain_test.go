@@ -6,11 +6,13 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 func TestParseDomain(t *testing.T) {
-	for text, want := range map[string]Domain{
-		"(0, inf)": {0, math.Inf(1)}, " ( -inf,inf ) ": WholeLine, "(-1.5, +Inf)": {-1.5, math.Inf(1)}, "(2, 3e5)": {2, 3e5},
+	for text, want := range map[string]sde.Range{
+		"(0, inf)": {Ends: sde.Open, Lo: 0, Hi: math.Inf(1)}, " ( -inf,inf ) ": sde.WholeLine, "(-1.5, +Inf)": {Ends: sde.Open, Lo: -1.5, Hi: math.Inf(1)}, "(2, 3e5)": {Ends: sde.Open, Lo: 2, Hi: 3e5},
 	} {
 		d, err := ParseDomain(text)
 		if err != nil || d != want {
@@ -36,7 +38,7 @@ func TestChainsLeaveTheirDomain(t *testing.T) {
 		}
 		return -x
 	}, func(float64) float64 { return 1 })
-	domain := Domain{0, math.Inf(1)}
+	domain := sde.Range{Ends: sde.Open, Lo: 0, Hi: math.Inf(1)}
 	s := Scheme{DT: 0.01, BurnIn: 1000, Thin: 1, Chains: 70, Start: "uniform(0.5, 1.5)"}
 	for _, e := range engines {
 		x := make([]float64, s.Chains)
@@ -45,7 +47,7 @@ func TestChainsLeaveTheirDomain(t *testing.T) {
 		if !errors.Is(err, ErrLeftDomain) || errors.Is(err, ErrDiverged) || !errors.As(err, &left) || !(left.From > 0 && left.To <= 0) || !strings.Contains(err.Error(), "left the domain (0, inf)") {
 			t.Errorf("%v: %v", e, err)
 		}
-		if err := e.EulerMaruyamaFunc(context.Background(), x, back, WholeLine, s, 1, 0, "test", nil); err != nil {
+		if err := e.EulerMaruyamaFunc(context.Background(), x, back, sde.WholeLine, s, 1, 0, "test", nil); err != nil {
 			t.Errorf("%v without a domain: %v", e, err)
 		}
 	}

@@ -94,11 +94,11 @@ func (e ends) leaves(z []*[lanes]float64, n int) int {
 }
 
 // left is the open range of which a coordinate z is behind an end; nil where it is behind none.
-func (e ends) left(k int, z float64) *Domain {
+func (e ends) left(k int, z float64) *sde.Range {
 	r := e.domain.At(k)
 	behind := z <= -1 && !math.IsInf(r.Lo, 0) || z >= 1 && !math.IsInf(r.Hi, 0) // out of bounds on that side
 	if r.Ends != sde.Open || !behind || e.holds(k, z) {
 		return nil
 	}
-	return &Domain{r.Lo, r.Hi}
+	return &r
 }

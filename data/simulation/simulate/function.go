@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 // Equation is dX = b(X)dt + σ(X)dW. It prepares the evaluation at the
@@ -28,10 +30,10 @@ type Equation func(engine string, x *[lanes]float64) (evaluate func(n int), drif
 // a *DivergedError, too, whose Reason names a coefficient that was not finite. The contents of
 // dst are undefined after an error.
 func (e *Engine) EulerMaruyamaFunc(
-	ctx context.Context, dst []float64, equation Equation, domain Domain, s Scheme, seed, function uint64, purpose string,
+	ctx context.Context, dst []float64, equation Equation, domain sde.Range, s Scheme, seed, function uint64, purpose string,
 	progress func(done, total int),
 ) error {
-	if err := domain.Holds(s.Start); err != nil {
+	if err := s.Start.Within(sde.Domain{domain}); err != nil {
 		return err
 	}
 	return e.functions(ctx, dst, nil, equation, domain, s, stream{seed, purpose, function}, progress)
@@ -39,7 +41,7 @@ func (e *Engine) EulerMaruyamaFunc(
 
 // functions is EulerMaruyamaFunc for chains from given first states, or from those of the scheme.
 func (e *Engine) functions(
-	ctx context.Context, dst, given []float64, equation Equation, domain Domain, s Scheme, stream stream, progress func(done, total int),
+	ctx context.Context, dst, given []float64, equation Equation, domain sde.Range, s Scheme, stream stream, progress func(done, total int),
 ) error {
 	perChain, err := s.samplesPerChain(len(dst))
 	if err != nil {
@@ -70,7 +72,7 @@ func (e *Engine) functions(
 			state := &chains[float64]{engine: e, frame: natural, dim: 1, active: min(width, s.Chains-first), given: given}
 			state.lo, state.hi = max(domain.Lo, -bound), min(domain.Hi, bound)
 			f := newFunctionStep(equation, e.name, (*[lanes]float64)(state.x[:lanes]), s.DT)
-			f.lo, f.hi, f.confined = state.lo, state.hi, domain != WholeLine
+			f.lo, f.hi, f.confined = state.lo, state.hi, domain != sde.WholeLine
 			advance := func(z []float32) bool { return f.advance(state.active, z) }
 			part := dst[first*perChain : (first+state.active)*perChain]
 			err := state.run(ctx, part, s, first, stream, advance, tick)
@@ -137,7 +139,7 @@ func (f *functionStep) movePlain(n int, z *[lanes]float32) {
 
 // explain adds to a divergence the domain that was left, or the coefficient that was not
 // finite.
-func (f *functionStep) explain(err error, domain Domain) error {
+func (f *functionStep) explain(err error, domain sde.Range) error {
 	var diverged *DivergedError
 	if !errors.As(err, &diverged) {
 		return err

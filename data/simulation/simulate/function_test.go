@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 // All engines take the plain one's steps of equations on the whole line, for
@@ -14,10 +16,10 @@ func TestEnginesAgreeOnFunctions(t *testing.T) {
 		for chains := 1; chains <= 130; chains++ {
 			s := Scheme{DT: 0.05, BurnIn: 21, Thin: 3, Chains: chains}
 			want, got := make([]float64, 3*chains), make([]float64, 3*chains)
-			if err := plain.EulerMaruyamaFunc(context.Background(), want, equation, WholeLine, s, 1, 2, "p", nil); err != nil {
+			if err := plain.EulerMaruyamaFunc(context.Background(), want, equation, sde.WholeLine, s, 1, 2, "p", nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.EulerMaruyamaFunc(context.Background(), got, equation, WholeLine, s, 1, 2, "p", nil); err != nil {
+			if err := e.EulerMaruyamaFunc(context.Background(), got, equation, sde.WholeLine, s, 1, 2, "p", nil); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(want, got) {

@@ -233,7 +233,7 @@ func TestIntegratorsRefuse(t *testing.T) {
 		t.Errorf("on a grid: %v", err)
 	}
 	equation := func(string, *[lanes]float64) (func(int), *[lanes]float64, *[lanes]float64) { return nil, nil, nil }
-	if err := Fastest().EulerMaruyamaFunc(t.Context(), make([]float64, 1), equation, WholeLine, scheme, 1, 0, "test", nil); !errors.Is(err, ErrIntegrator) {
+	if err := Fastest().EulerMaruyamaFunc(t.Context(), make([]float64, 1), equation, sde.WholeLine, scheme, 1, 0, "test", nil); !errors.Is(err, ErrIntegrator) {
 		t.Errorf("on the line: %v", err)
 	}
 }

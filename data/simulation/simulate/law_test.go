@@ -102,7 +102,7 @@ var methods = []struct {
 	}},
 	{"function", func(dst []float32, e equation, s Scheme, seed uint64) error {
 		x := make([]float64, len(dst))
-		err := Fastest().EulerMaruyamaFunc(context.Background(), x, vectorised(e.drift, e.diffusion), WholeLine, s, seed, 0, "test", nil)
+		err := Fastest().EulerMaruyamaFunc(context.Background(), x, vectorised(e.drift, e.diffusion), sde.WholeLine, s, seed, 0, "test", nil)
 		for i, v := range x {
 			dst[i] = float32(v)
 		}

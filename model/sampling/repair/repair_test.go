@@ -112,7 +112,7 @@ func TestOutliers(t *testing.T) {
 		for i, v := range x {
 			coarse[i] = float64(v)
 		}
-		if err := simulate.Fastest().ContinueFunc(t.Context(), coarse, e.Formulas, simulate.WholeLine, 0.01, 100, 1, 1, ""); !errors.Is(err, simulate.ErrDiverged) {
+		if err := simulate.Fastest().ContinueFunc(t.Context(), coarse, e.Formulas, sde.WholeLine, 0.01, 100, 1, 1, ""); !errors.Is(err, simulate.ErrDiverged) {
 			t.Fatalf("%s, %s: the outliers do no harm: %v", test.drift, test.diffusion, err)
 		}
 		if r, err := Run(t.Context(), x, e, Options{Limit: time.Minute}, right); err != nil || !r.Settled || !right(x) || r.DT < 1e-4 {

@@ -42,7 +42,7 @@ func (w *walk) advance(ctx context.Context, dt float64, steps int) (err error) {
 	w.rounds++
 	if w.exact == nil {
 		err = w.engine.Continue(ctx, w.x, w.equation.System, dt, steps, w.seed, w.rounds, "repair")
-	} else if err = w.engine.ContinueFunc(ctx, w.exact, w.equation.Formulas, simulate.WholeLine, dt, steps, w.seed, w.rounds, "repair"); err == nil {
+	} else if err = w.engine.ContinueFunc(ctx, w.exact, w.equation.Formulas, sde.WholeLine, dt, steps, w.seed, w.rounds, "repair"); err == nil {
 		for i, v := range w.exact {
 			w.x[i] = float32(v)
 		}

@@ -87,7 +87,7 @@ func TestSpaceOnADomain(t *testing.T) {
 	if system := target.Subject.Function.System.(sde.Space); !system.Domain.Has(sde.Joined) || !system.Domain.Has(sde.Reflecting) {
 		t.Errorf("the domain is %v", system.Domain)
 	}
-	for drift, want := range map[string]string{"-x0": "one point of circle [-3.141592654, 3.141592654)", "sin(x0)*log(x1)": "component 0 of the drift is"} {
+	for drift, want := range map[string]string{"-x0": "one point of circle [-3.141592653589793, 3.141592653589793)", "sin(x0)*log(x1)": "component 0 of the drift is"} {
 		if _, err := resolve(t, request.Request{Drift: []string{drift, "-1"}, Diffusion: []string{"1"}}, e); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", drift, err)
 		}
