@@ -79,25 +79,6 @@ def least(case):
     return min(([0, *rest] for rest in itertools.permutations(range(1, HOSTS))), key=time)
 
 
-def sums(names, order, size, count):
-    peers = ",".join(f"10.77.0.{h + 1}:7000" for h in order)
-    processes = []
-    try:
-        for rank, h in enumerate(order):
-            processes.append(subprocess.Popen(
-                ["ip", "netns", "exec", names[h], link.ROOT / "bin" / "ergoflow", "bench", "allreduce", "--rank", str(rank), "--peers", peers,
-                 "--bytes", str(size), "--rounds", str(count), "--topology", "ring", "--json"],
-                stdout=subprocess.PIPE, text=True, env={**os.environ, "GOMAXPROCS": "1"}))
-        answers = [p.communicate(timeout=300)[0] for p in processes]
-    finally:
-        for p in processes:
-            p.kill()
-            p.wait()
-    if processes[0].returncode:
-        raise RuntimeError(f"rank 0 ended with {processes[0].returncode}")
-    return json.loads(answers[0])[0]["median_ms"]
-
-
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=3)
@@ -111,7 +92,7 @@ def main():
                 ms = {name: [] for name in orders}
                 for _ in range(o.rounds):
                     for name, order in orders.items():
-                        ms[name].append(topology.again(3, lambda: sums(names, order, size, 10)))
+                        ms[name].append(topology.again(3, lambda: topology.ergoflow(names, [(h, 0) for h in order], size, "ring", 10)))
                 print(case, size, ms, file=sys.stderr, flush=True)
                 cases.append({"links": case, "bytes": size, "orders": orders, "ms": ms})
     lines = ["| links | bytes | as they joined | least time | times as fast |", "|---|---|---|---|---|"]

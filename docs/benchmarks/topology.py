@@ -89,8 +89,8 @@ def network(hosts, mbit, delay, folder):
             subprocess.run(["ip", "netns", "del", n], stderr=subprocess.DEVNULL)
 
 
-def ergoflow(names, each, size, topology, sums):
-    ranks = [(h, r) for h in range(len(names)) for r in range(each)]
+def ergoflow(names, ranks, size, topology, sums):
+    """The median of the sums, in ms. Ranks are pairs of a host and the number of the process on it."""
     peers = ",".join(f"10.77.0.{h + 1}:{7000 + r}" for h, r in ranks)
     processes = []
     try:
@@ -163,7 +163,7 @@ def measure(o, folder):
                 times = {t: [] for t in topologies if t != "gloo" or gloo}
                 for r in range(o.rounds):
                     for t, list_ in times.items():
-                        list_.append(gloo.median_ms(size, sums) if t == "gloo" else again(3, lambda: ergoflow(names, each, size, t, sums)))
+                        list_.append(gloo.median_ms(size, sums) if t == "gloo" else again(3, lambda: ergoflow(names, [(h, r) for h in range(len(names)) for r in range(each)], size, t, sums)))
                     print(f"{hosts} hosts × {each}, {mbit} Mbit/s, {delay} ms, {size} bytes: " +
                           ", ".join(f"{t} {l[-1]:.2f} ms" for t, l in times.items()), file=sys.stderr, flush=True)
                 cases.append({"hosts": hosts, "each": each, "mbit": mbit, "delay_ms": delay, "bytes": size, "ms": times})

@@ -41,7 +41,7 @@ func simulated(t *testing.T, s sde.Space) []float32 {
 	}
 	x := make([]float32, 4096*s.Dim())
 	scheme := simulate.Scheme{DT: 0.002, BurnIn: 6000, Thin: 500, Chains: 512, Start: "normal(0.5, 1)"}
-	if err := simulate.EulerMaruyama(t.Context(), x, s, scheme, 1, 0, "closure"); err != nil {
+	if err := simulate.Chains(t.Context(), x, s, scheme, 1, 0, "closure"); err != nil {
 		t.Fatal(err)
 	}
 	return x

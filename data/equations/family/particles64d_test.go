@@ -135,7 +135,7 @@ func TestParticles64DLawOfTwo(t *testing.T) {
 		const chains = 4096
 		dst := make([]float32, 4*chains)
 		s := simulate.Scheme{DT: 0.001, BurnIn: 8000, Thin: 1, Chains: chains, Start: "1.5"}
-		if err := simulate.EulerMaruyama(context.Background(), dst, p, s, 1, 0, "test"); err != nil {
+		if err := simulate.Chains(context.Background(), dst, p, s, 1, 0, "test"); err != nil {
 			t.Fatal(err)
 		}
 		const top, cells = 12., 2400
@@ -166,7 +166,7 @@ func TestParticles64DStepsOverTheCap(t *testing.T) {
 		const chains, samples = 16, 32
 		dst := make([]float32, chains*samples*p.Dim())
 		s := simulate.Scheme{DT: dt, BurnIn: burnIn, Thin: int(0.1 / dt), Chains: chains, Start: "1.5"}
-		if err := simulate.EulerMaruyama(context.Background(), dst, p, s, 1, 0, "test"); err != nil {
+		if err := simulate.Chains(context.Background(), dst, p, s, 1, 0, "test"); err != nil {
 			t.Fatal(err)
 		}
 		for state := dst; len(state) > 0; state = state[p.Dim():] {

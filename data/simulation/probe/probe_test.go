@@ -107,7 +107,7 @@ func TestDriftIsTheSimulators(t *testing.T) {
 	p.Diffusion = []float32{1e-9}
 	dst := make([]float32, 2*64*2)
 	s := simulate.Scheme{DT: 1. / 16, Thin: 1, Chains: 64}
-	if err := simulate.EulerMaruyama(context.Background(), dst, p, s, 1, 1, "test"); err != nil {
+	if err := simulate.Chains(context.Background(), dst, p, s, 1, 1, "test"); err != nil {
 		t.Fatal(err)
 	}
 	q := planeProbe{p: p, x: newAxis(p.X), y: newAxis(p.Y), constant: true, rowStride: 8, dt: 1. / 16}

@@ -39,7 +39,7 @@ func BenchmarkEulerMaruyama(b *testing.B) {
 				dst := make([]float32, 128*32*c.system.Dim())
 				b.ReportAllocs()
 				for i := range b.N {
-					if err := e.EulerMaruyama(context.Background(), dst, c.system, s, 1, uint64(i), "bench"); err != nil {
+					if err := e.Chains(context.Background(), dst, c.system, s, 1, uint64(i), "bench"); err != nil {
 						b.Fatal(err)
 					}
 				}

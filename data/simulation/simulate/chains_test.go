@@ -54,7 +54,7 @@ func TestAgainstDumbSimulation(t *testing.T) {
 	} {
 		const perChain = 7
 		table, function := make([]float32, perChain*s.Chains), make([]float64, perChain*s.Chains)
-		if err := EulerMaruyama(context.Background(), table, rough, s, 3, 5, "p"); err != nil {
+		if err := Chains(context.Background(), table, rough, s, 3, 5, "p"); err != nil {
 			t.Fatal(err)
 		}
 		err := Fastest().EulerMaruyamaFunc(context.Background(), function, vectorised(rough.DriftAt, rough.DiffusionAt), sde.WholeLine, s, 3, 5, "p", nil)
@@ -108,7 +108,7 @@ func TestStreams(t *testing.T) {
 	s := Scheme{DT: 0.01, BurnIn: 20, Thin: 5, Chains: 100}
 	sample := func(s Scheme, seed, function uint64, purpose string) []float32 {
 		dst := make([]float32, 4*s.Chains)
-		if err := EulerMaruyama(context.Background(), dst, rough, s, seed, function, purpose); err != nil {
+		if err := Chains(context.Background(), dst, rough, s, seed, function, purpose); err != nil {
 			t.Fatal(err)
 		}
 		return dst
@@ -153,7 +153,7 @@ func TestDivergence(t *testing.T) {
 	// An outward drift, clamped, takes chains past the bound after some steps.
 	outward := tabulate(sde.Grid{Lo: -1, Hi: 1, N: 3}, func(x float64) float64 { return 1e4 }, func(float64) float64 { return 1 })
 	s := Scheme{DT: 1, BurnIn: 1000, Thin: 1, Chains: 70}
-	err := EulerMaruyama(context.Background(), make([]float32, 70), outward, s, 1, 42, "p")
+	err := Chains(context.Background(), make([]float32, 70), outward, s, 1, 42, "p")
 	var diverged *DivergedError
 	if !errors.Is(err, ErrDiverged) || !errors.As(err, &diverged) {
 		t.Fatalf("outward drift: %v, want ErrDiverged", err)
@@ -232,7 +232,7 @@ func TestRefusals(t *testing.T) {
 		{good, broken, 8, "function 6: drift NaN at x = -3.88889"},
 		{good, sde.Coefficients{}, 8, "grid has 0 nodes"},
 	} {
-		err := EulerMaruyama(context.Background(), make([]float32, c.n), c.c, c.s, 1, 6, "p")
+		err := Chains(context.Background(), make([]float32, c.n), c.c, c.s, 1, 6, "p")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.s, err, c.want)
 		}
@@ -268,7 +268,7 @@ func TestCancellation(t *testing.T) {
 		if i == 1 {
 			return errDeliberate
 		}
-		return EulerMaruyama(ctx, make([]float32, 128), rough, endless, 1, uint64(i), "p")
+		return Chains(ctx, make([]float32, 128), rough, endless, 1, uint64(i), "p")
 	}, nil)
 	if !errors.Is(err, errDeliberate) {
 		t.Errorf("batch: %v, want the first failure", err)
@@ -313,7 +313,7 @@ func TestStart(t *testing.T) {
 	free := tabulate(rough.Grid, func(float64) float64 { return 0 }, func(float64) float64 { return 1 })
 	draw := func(start Start) []float32 {
 		dst := make([]float32, 70)
-		if err := EulerMaruyama(context.Background(), dst, free, Scheme{DT: 0.01, Thin: 1, Chains: 70, Start: start}, 1, 2, "p"); err != nil {
+		if err := Chains(context.Background(), dst, free, Scheme{DT: 0.01, Thin: 1, Chains: 70, Start: start}, 1, 2, "p"); err != nil {
 			t.Fatal(err)
 		}
 		return dst

@@ -7,8 +7,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// Continue moves the states x [chains, system.Dim()] by steps of the scheme of EulerMaruyama,
-// every state along a chain of its own. Chains have the noise that those of EulerMaruyama from
+// Continue moves the states x [chains, system.Dim()] by steps of the scheme of Chains,
+// every state along a chain of its own. Chains have the noise that those of Chains from
 // the Start of a scheme have. They run on GOMAXPROCS goroutines, on which the states do not
 // depend. The contents of x are undefined after an error.
 func (e *Engine) Continue(

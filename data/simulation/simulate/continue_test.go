@@ -43,7 +43,7 @@ func TestContinue(t *testing.T) {
 				run := func(steps int) []float32 {
 					x := make([]float32, chains*system.Dim())
 					s := simulate.Scheme{DT: 0.01, BurnIn: steps, Thin: 1, Chains: chains}
-					if err := e.EulerMaruyama(t.Context(), x, system, s, 3, 4, "continue"); err != nil {
+					if err := e.Chains(t.Context(), x, system, s, 3, 4, "continue"); err != nil {
 						t.Fatal(err)
 					}
 					return x

@@ -46,7 +46,7 @@ func simulated(t *testing.T, s sde.Space, dt float64, steps, chains int, start s
 	t.Helper()
 	x := make([]float32, chains*s.Dim())
 	scheme := simulate.Scheme{DT: dt, BurnIn: steps, Thin: 1, Chains: chains, Start: start}
-	if err := simulate.Fastest().EulerMaruyama(t.Context(), x, s, scheme, 1, 0, "ends"); err != nil {
+	if err := simulate.Fastest().Chains(t.Context(), x, s, scheme, 1, 0, "ends"); err != nil {
 		t.Fatal(err)
 	}
 	if at := s.Domain.Outside(x); at >= 0 {
@@ -174,7 +174,7 @@ func TestDomainsAreTheSameEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make([]float32, 2*scheme.Chains*s.Dim())
-		if err := e.EulerMaruyama(t.Context(), got, s, scheme, 7, 3, "test"); err != nil {
+		if err := e.Chains(t.Context(), got, s, scheme, 7, 3, "test"); err != nil {
 			t.Fatal(err)
 		}
 		if want == nil {
@@ -186,7 +186,7 @@ func TestDomainsAreTheSameEverywhere(t *testing.T) {
 	few := scheme
 	few.Chains = 3
 	got := make([]float32, 2*few.Chains*s.Dim())
-	if err := simulate.Fastest().EulerMaruyama(t.Context(), got, s, few, 7, 3, "test"); err != nil {
+	if err := simulate.Fastest().Chains(t.Context(), got, s, few, 7, 3, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, want[:len(got)]) {
@@ -221,7 +221,7 @@ func TestChainsThatLeaveTheirDomain(t *testing.T) {
 	} {
 		s := onDomain(t, c.drift, c.diffusion, c.domain)
 		scheme := simulate.Scheme{DT: 0.005, BurnIn: 10_000, Thin: 1, Chains: 64, Start: c.start}
-		err := simulate.Fastest().EulerMaruyama(t.Context(), make([]float32, 64), s, scheme, 1, 4, "ends")
+		err := simulate.Fastest().Chains(t.Context(), make([]float32, 64), s, scheme, 1, 4, "ends")
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s, %s: %v, want %q", c.drift, c.diffusion, err, c.text)
 		}
@@ -240,7 +240,7 @@ func TestIntegratorsOnDomains(t *testing.T) {
 		t.Helper()
 		x := make([]float32, chains)
 		scheme := simulate.Scheme{DT: dt, BurnIn: 40, Thin: 1, Chains: chains, Start: start, Integrator: i}
-		if err := simulate.Fastest().EulerMaruyama(t.Context(), x, s, scheme, 1, 0, "ends"); err != nil {
+		if err := simulate.Fastest().Chains(t.Context(), x, s, scheme, 1, 0, "ends"); err != nil {
 			t.Fatal(err)
 		}
 		if at := s.Domain.Outside(x); at >= 0 {

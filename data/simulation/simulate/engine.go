@@ -10,7 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// Engine runs EulerMaruyama on one instruction set: "avx512", "avx2", or "go", which every
+// Engine runs Chains on one instruction set: "avx512", "avx2", or "go", which every
 // processor has. All engines give the same samples to the last bit and differ only in
 // speed. So a data set's identity does not name the engine.
 type Engine struct {
@@ -40,7 +40,7 @@ var plain = &Engine{
 // engines are those of this processor and build, fastest first.
 var engines = append(vectorEngines(), plain)
 
-// Engines names the engines of this processor and build, fastest first. EulerMaruyama takes
+// Engines names the engines of this processor and build, fastest first. Chains takes
 // the fastest. Architectures other than amd64 have only "go".
 func Engines() []string {
 	names := make([]string, len(engines))
@@ -76,13 +76,12 @@ func (e *Engine) Simulate(ctx context.Context, dst []float32, b Batch, progress 
 		if err != nil {
 			return err
 		}
-		return e.EulerMaruyama(ctx, dst[i*width:(i+1)*width], system, b.Scheme, b.Seed, uint64(b.First+i), b.Purpose)
+		return e.Chains(ctx, dst[i*width:(i+1)*width], system, b.Scheme, b.Seed, uint64(b.First+i), b.Purpose)
 	}, progress)
 }
 
-// EulerMaruyama is the function EulerMaruyama, on this engine. It takes the steps of the scheme's
-// Integrator.
-func (e *Engine) EulerMaruyama(
+// Chains is the function Chains, on this engine.
+func (e *Engine) Chains(
 	ctx context.Context, dst []float32, system sde.System, s Scheme, seed, function uint64, purpose string,
 ) error {
 	d := system.Dim()

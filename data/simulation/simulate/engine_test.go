@@ -64,10 +64,10 @@ func compareEngines(t *testing.T, e *Engine, system sde.System, s Scheme, perCha
 	t.Helper()
 	d := system.Dim()
 	want, got := make([]float32, perChain*s.Chains*d), make([]float32, perChain*s.Chains*d)
-	if err := plain.EulerMaruyama(context.Background(), want, system, s, 11, function, "engines"); err != nil {
+	if err := plain.Chains(context.Background(), want, system, s, 11, function, "engines"); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.EulerMaruyama(context.Background(), got, system, s, 11, function, "engines"); err != nil {
+	if err := e.Chains(context.Background(), got, system, s, 11, function, "engines"); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range want {
@@ -194,7 +194,7 @@ func TestEnginesDiverge(t *testing.T) {
 		var want string
 		for _, e := range engines {
 			s := Scheme{DT: 1, BurnIn: 1000, Thin: 1, Chains: chains}
-			err := e.EulerMaruyama(context.Background(), make([]float32, chains), outward, s, 1, 42, "p")
+			err := e.Chains(context.Background(), make([]float32, chains), outward, s, 1, 42, "p")
 			if !errors.Is(err, ErrDiverged) {
 				t.Fatalf("%v: %v, want ErrDiverged", e, err)
 			}
@@ -216,7 +216,7 @@ func TestEnginesAllocate(t *testing.T) {
 				dst := make([]float32, 100*system.Dim())
 				return testing.AllocsPerRun(5, func() {
 					s := Scheme{DT: 0.01, BurnIn: steps, Thin: 1, Chains: 100}
-					if err := e.EulerMaruyama(context.Background(), dst, system, s, 1, 0, "p"); err != nil {
+					if err := e.Chains(context.Background(), dst, system, s, 1, 0, "p"); err != nil {
 						t.Fatal(err)
 					}
 				})

@@ -10,7 +10,7 @@ import (
 
 // The Ornstein–Uhlenbeck process dX = −X dt + √2 dW has the invariant law N(0, 1). With
 // the time step h the variance of the Euler–Maruyama chain is 1/(1 − h/2).
-func ExampleEulerMaruyama() {
+func ExampleChains() {
 	equation := sde.Coefficients{
 		Grid:      sde.Grid{Lo: -6, Hi: 6, N: 3}, // linear between nodes, so three are enough
 		Drift:     []float32{6, 0, -6},
@@ -19,7 +19,7 @@ func ExampleEulerMaruyama() {
 	scheme := simulate.Scheme{DT: 0.01, BurnIn: 1000, Thin: 200, Chains: 256}
 	samples := make([]float32, 1<<16) // [chains, samples of each]
 	const seed, function = 1, 0
-	if err := simulate.EulerMaruyama(context.Background(), samples, equation, scheme, seed, function, "example"); err != nil {
+	if err := simulate.Chains(context.Background(), samples, equation, scheme, seed, function, "example"); err != nil {
 		fmt.Println(err)
 		return
 	}

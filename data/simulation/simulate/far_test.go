@@ -29,7 +29,7 @@ func TestNoiseFarFromZero(t *testing.T) {
 		d := test.system.Dim()
 		for _, e := range engines {
 			dst := make([]float32, chains*d)
-			if err := e.EulerMaruyama(context.Background(), dst, test.system, Scheme{DT: dt, BurnIn: 1200, Thin: 1, Chains: chains, Start: test.start}, 1, 0, "far"); err != nil {
+			if err := e.Chains(context.Background(), dst, test.system, Scheme{DT: dt, BurnIn: 1200, Thin: 1, Chains: chains, Start: test.start}, 1, 0, "far"); err != nil {
 				t.Fatal(err)
 			}
 			for k := range d {

@@ -18,9 +18,9 @@ import (
 // the first n values of drift and diffusion, which do not move.
 type Equation func(engine string, x *[lanes]float64) (evaluate func(n int), drift, diffusion *[lanes]float64)
 
-// EulerMaruyamaFunc is EulerMaruyama for coefficients that are functions on a domain, evaluated
+// EulerMaruyamaFunc is Chains for coefficients that are functions on a domain, evaluated
 // for up to 64 chains at a time. There is no table. States and samples are float64, normals
-// those of EulerMaruyama. A negative diffusion has the law of its absolute value; where it is
+// those of Chains. A negative diffusion has the law of its absolute value; where it is
 // zero the equation is an ordinary one. Chains run on GOMAXPROCS goroutines, on which the
 // samples do not depend. progress, if not nil, is called from time to time with the steps
 // taken over all chains and their total, never concurrently.

@@ -20,7 +20,7 @@ func variances(t *testing.T, s sde.Space, i Integrator, dt float64) []float64 {
 	d := s.Dim()
 	x := make([]float32, chains*perChain*d)
 	scheme := Scheme{DT: dt, BurnIn: int(20 / dt), Thin: int(math.Ceil(2 / dt)), Chains: chains, Integrator: i}
-	if err := Fastest().EulerMaruyama(t.Context(), x, s, scheme, 1, 0, "test"); err != nil {
+	if err := Fastest().Chains(t.Context(), x, s, scheme, 1, 0, "test"); err != nil {
 		t.Fatal(err)
 	}
 	v := make([]float64, d)
@@ -100,7 +100,7 @@ func TestMilsteinFollowsPaths(t *testing.T) {
 		const chains = 4096
 		scheme := Scheme{DT: 1 / float64(steps), BurnIn: steps, Thin: 1, Chains: chains, Start: "uniform(1, 2)", Integrator: i}
 		x := make([]float32, chains)
-		if err := Fastest().EulerMaruyama(t.Context(), x, s, scheme, 1, 0, "test"); err != nil {
+		if err := Fastest().Chains(t.Context(), x, s, scheme, 1, 0, "test"); err != nil {
 			t.Fatal(err)
 		}
 		for chain, got := range x {
@@ -125,7 +125,7 @@ func TestMilsteinFollowsPaths(t *testing.T) {
 func TestTamed(t *testing.T) {
 	x := make([]float32, 4)
 	scheme := Scheme{DT: 0.2, Thin: 1, Chains: 1, Integrator: Tamed}
-	if err := Fastest().EulerMaruyama(t.Context(), x, systemOf(t, []string{"3", "4"}, []string{"0"}), scheme, 1, 0, "test"); err != nil {
+	if err := Fastest().Chains(t.Context(), x, systemOf(t, []string{"3", "4"}, []string{"0"}), scheme, 1, 0, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := float64(x[2]-x[0]), float64(x[3]-x[1]); math.Abs(a-0.3) > 1e-6 || math.Abs(b-0.4) > 1e-6 { // |b|dt is 1
@@ -134,11 +134,11 @@ func TestTamed(t *testing.T) {
 	s := systemOf(t, []string{"-x0^3"}, []string{"1"})
 	scheme = Scheme{DT: 0.02, BurnIn: 1000, Thin: 100, Chains: 2048, Start: "normal(0, 20)"}
 	many := make([]float32, 20*scheme.Chains)
-	if err := Fastest().EulerMaruyama(t.Context(), many, s, scheme, 1, 0, "test"); !errors.Is(err, ErrDiverged) {
+	if err := Fastest().Chains(t.Context(), many, s, scheme, 1, 0, "test"); !errors.Is(err, ErrDiverged) {
 		t.Errorf("Euler's scheme: %v", err)
 	}
 	scheme.Integrator = Tamed
-	if err := Fastest().EulerMaruyama(t.Context(), many, s, scheme, 1, 0, "test"); err != nil {
+	if err := Fastest().Chains(t.Context(), many, s, scheme, 1, 0, "test"); err != nil {
 		t.Fatal(err)
 	}
 	fourth := 0.
@@ -168,7 +168,7 @@ func TestIntegratorsAreTheSameEverywhere(t *testing.T) {
 		var want []float32
 		for _, e := range engines {
 			got := make([]float32, 2*scheme.Chains*d)
-			if err := e.EulerMaruyama(t.Context(), got, s, scheme, 7, 3, "test"); err != nil {
+			if err := e.Chains(t.Context(), got, s, scheme, 7, 3, "test"); err != nil {
 				t.Fatal(i, err)
 			}
 			if want == nil {
@@ -179,7 +179,7 @@ func TestIntegratorsAreTheSameEverywhere(t *testing.T) {
 		}
 		scheme.Chains = 3
 		few := make([]float32, 2*3*d)
-		if err := Fastest().EulerMaruyama(t.Context(), few, s, scheme, 7, 3, "test"); err != nil {
+		if err := Fastest().Chains(t.Context(), few, s, scheme, 7, 3, "test"); err != nil {
 			t.Fatal(i, err)
 		}
 		if !slices.Equal(few, want[:len(few)]) {
@@ -220,7 +220,7 @@ func TestIntegratorsRefuse(t *testing.T) {
 		s := systemOf(t, c.drift, c.diffusion)
 		scheme := Scheme{DT: 0.01, Thin: 1, Chains: 1, Integrator: c.integrator}
 		err := c.integrator.Fits(s)
-		run := Fastest().EulerMaruyama(t.Context(), make([]float32, s.Dim()), s, scheme, 1, 0, "test")
+		run := Fastest().Chains(t.Context(), make([]float32, s.Dim()), s, scheme, 1, 0, "test")
 		for _, err := range []error{err, run} {
 			if !errors.Is(err, ErrIntegrator) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v", name, err)
@@ -229,7 +229,7 @@ func TestIntegratorsRefuse(t *testing.T) {
 	}
 	grid := sde.Coefficients{Grid: sde.Grid{Lo: -1, Hi: 1, N: 2}, Drift: []float32{1, -1}, Diffusion: []float32{1, 1}}
 	scheme := Scheme{DT: 0.01, Thin: 1, Chains: 1, Integrator: Heun}
-	if err := Fastest().EulerMaruyama(t.Context(), make([]float32, 1), grid, scheme, 1, 0, "test"); !errors.Is(err, ErrIntegrator) {
+	if err := Fastest().Chains(t.Context(), make([]float32, 1), grid, scheme, 1, 0, "test"); !errors.Is(err, ErrIntegrator) {
 		t.Errorf("on a grid: %v", err)
 	}
 	equation := func(string, *[lanes]float64) (func(int), *[lanes]float64, *[lanes]float64) { return nil, nil, nil }

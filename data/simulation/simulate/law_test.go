@@ -98,7 +98,7 @@ var methods = []struct {
 	sample func(dst []float32, e equation, s Scheme, seed uint64) error
 }{
 	{"table", func(dst []float32, e equation, s Scheme, seed uint64) error {
-		return EulerMaruyama(context.Background(), dst, tabulate(e.grid, e.drift, e.diffusion), s, seed, 0, "test")
+		return Chains(context.Background(), dst, tabulate(e.grid, e.drift, e.diffusion), s, seed, 0, "test")
 	}},
 	{"function", func(dst []float32, e equation, s Scheme, seed uint64) error {
 		x := make([]float64, len(dst))

@@ -38,7 +38,7 @@ func measureParticles(ctx context.Context, particles, steps, rounds int) ([]stop
 	walk := func(ctx context.Context, e *Engine, dst []float32, function uint64) error {
 		s := scheme
 		s.BurnIn = steps
-		return e.EulerMaruyama(ctx, dst, system, s, 0, function, "benchmark")
+		return e.Chains(ctx, dst, system, s, 0, function, "benchmark")
 	}
 	push := func(ctx context.Context, e *Engine, dst []float32, function uint64) error {
 		w := newSwarm(e, system, scheme.DT)

@@ -32,7 +32,7 @@ func paper(n int) sde.Particles {
 func sampleParticles(t *testing.T, e *Engine, p sde.Particles, s Scheme, perChain int) []float32 {
 	t.Helper()
 	dst := make([]float32, perChain*s.Chains*p.Dim())
-	if err := e.EulerMaruyama(context.Background(), dst, p, s, 1, 2, "particles"); err != nil {
+	if err := e.Chains(context.Background(), dst, p, s, 1, 2, "particles"); err != nil {
 		t.Fatal(err)
 	}
 	return dst
@@ -251,7 +251,7 @@ func TestParticlesDiverge(t *testing.T) {
 		var want DivergedError
 		for i, e := range engines {
 			dst := make([]float32, chains*p.Dim())
-			err := e.EulerMaruyama(context.Background(), dst, p, Scheme{DT: 0.01, BurnIn: 100, Thin: 1, Chains: chains}, 1, 77, "p")
+			err := e.Chains(context.Background(), dst, p, Scheme{DT: 0.01, BurnIn: 100, Thin: 1, Chains: chains}, 1, 77, "p")
 			var got *DivergedError
 			if !errors.As(err, &got) {
 				t.Fatalf("%v: error %v, want one of divergence", e, err)
@@ -272,7 +272,7 @@ func TestParticlesCancel(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		dst := make([]float32, 2*n)
-		err := plain.EulerMaruyama(ctx, dst, paper(n), Scheme{DT: 0.001, BurnIn: 1 << 40, Thin: 1, Chains: 1}, 1, 1, "p")
+		err := plain.Chains(ctx, dst, paper(n), Scheme{DT: 0.001, BurnIn: 1 << 40, Thin: 1, Chains: 1}, 1, 1, "p")
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%d particles: %v", n, err)
 		}
@@ -286,7 +286,7 @@ func TestParticlesAllocate(t *testing.T) {
 		count := func(steps int) float64 {
 			return testing.AllocsPerRun(3, func() {
 				s := Scheme{DT: 0.001, BurnIn: steps, Thin: 1, Chains: 17}
-				if err := e.EulerMaruyama(context.Background(), dst, paper(10), s, 1, 1, "p"); err != nil {
+				if err := e.Chains(context.Background(), dst, paper(10), s, 1, 1, "p"); err != nil {
 					t.Fatal(err)
 				}
 			})

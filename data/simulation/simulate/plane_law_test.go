@@ -79,7 +79,7 @@ func TestPlaneGaussianLaw(t *testing.T) {
 		for _, perNode := range []bool{false, true} {
 			s := Scheme{DT: 0.02, BurnIn: 500, Thin: thin, Chains: chains}
 			dst := make([]float32, 2*2*chains)
-			if err := EulerMaruyama(context.Background(), dst, l.plane(perNode), s, 1, 0, "test"); err != nil {
+			if err := Chains(context.Background(), dst, l.plane(perNode), s, 1, 0, "test"); err != nil {
 				t.Fatal(err)
 			}
 			c, m := l.covariance(t, s.DT)
@@ -138,7 +138,7 @@ func TestPlaneDoubleWell(t *testing.T) {
 	wells.Diffusion = []float32{1}
 	const chains = 8192
 	dst := make([]float32, 2*chains)
-	if err := EulerMaruyama(context.Background(), dst, wells, Scheme{DT: 0.005, BurnIn: 4000, Thin: 1, Chains: chains}, 1, 0, "test"); err != nil {
+	if err := Chains(context.Background(), dst, wells, Scheme{DT: 0.005, BurnIn: 4000, Thin: 1, Chains: chains}, 1, 0, "test"); err != nil {
 		t.Fatal(err)
 	}
 	x, off := make([]float32, chains), make([]float32, chains)
@@ -166,7 +166,7 @@ func TestPlaneMultiplicativeNoise(t *testing.T) {
 		})
 	const chains = 8192
 	dst := make([]float32, 2*chains)
-	if err := EulerMaruyama(context.Background(), dst, turned, Scheme{DT: 0.01, BurnIn: 1000, Thin: 1, Chains: chains}, 1, 0, "test"); err != nil {
+	if err := Chains(context.Background(), dst, turned, Scheme{DT: 0.01, BurnIn: 1000, Thin: 1, Chains: chains}, 1, 0, "test"); err != nil {
 		t.Fatal(err)
 	}
 	u, v := make([]float32, chains), make([]float32, chains)
@@ -192,7 +192,7 @@ func TestPlaneWeakOrder(t *testing.T) {
 		const chains, perChain = 8192, 50
 		dst := make([]float32, 2*chains*perChain)
 		s := Scheme{DT: dt, BurnIn: int(10 / dt), Thin: int(math.Round(0.4 / dt)), Chains: chains}
-		if err := EulerMaruyama(context.Background(), dst, turning.plane(false), s, uint64(k), 0, "test"); err != nil {
+		if err := Chains(context.Background(), dst, turning.plane(false), s, uint64(k), 0, "test"); err != nil {
 			t.Fatal(err)
 		}
 		value, deviation := moment(dst, chains, 0) // of both coordinates

@@ -258,7 +258,7 @@ func TestPlaneAgainstDumbSimulation(t *testing.T) {
 			const perChain = 7
 			p := smoothPlane(kind.terms, kind.constant)
 			dst := make([]float32, 2*perChain*s.Chains)
-			if err := EulerMaruyama(context.Background(), dst, p, s, 3, 5, "p"); err != nil {
+			if err := Chains(context.Background(), dst, p, s, 3, 5, "p"); err != nil {
 				t.Fatal(err)
 			}
 			for chain := range s.Chains {
@@ -294,7 +294,7 @@ func TestPlaneAgainstDumbSimulation(t *testing.T) {
 func TestPlaneSamples(t *testing.T) {
 	dst := make([]float32, 2*4*20)
 	s := Scheme{DT: 0.01, BurnIn: 20, Thin: 5, Chains: 20}
-	if err := EulerMaruyama(context.Background(), dst, smoothPlane(4, false), s, 1, 2, "a"); err != nil {
+	if err := Chains(context.Background(), dst, smoothPlane(4, false), s, 1, 2, "a"); err != nil {
 		t.Fatal(err)
 	}
 	if want := []float32{0.8393009, 2.6710129, 0.50962615, 2.6182635}; !slices.Equal(dst[:4], want) {
@@ -309,7 +309,7 @@ func TestPlaneDivergence(t *testing.T) {
 	for _, chains := range []int{1, 3, 64, 70} {
 		var want string
 		for _, e := range engines {
-			err := e.EulerMaruyama(context.Background(), make([]float32, 2*chains), outward, Scheme{DT: 1, BurnIn: 1000, Thin: 1, Chains: chains}, 1, 42, "p")
+			err := e.Chains(context.Background(), make([]float32, 2*chains), outward, Scheme{DT: 1, BurnIn: 1000, Thin: 1, Chains: chains}, 1, 42, "p")
 			var diverged *DivergedError
 			if !errors.Is(err, ErrDiverged) || !errors.As(err, &diverged) {
 				t.Fatalf("%v: %v, want ErrDiverged", e, err)
@@ -344,7 +344,7 @@ func TestPlaneRefusals(t *testing.T) {
 		{flat, 16, "is zero"},
 		{sde.Plane{}, 16, "grid has 0 nodes"},
 	} {
-		err := EulerMaruyama(context.Background(), make([]float32, c.n), c.p, good, 1, 6, "p")
+		err := Chains(context.Background(), make([]float32, c.n), c.p, good, 1, 6, "p")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
@@ -352,7 +352,7 @@ func TestPlaneRefusals(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	endless := Scheme{DT: 0.01, BurnIn: 1 << 40, Thin: 1, Chains: 128}
-	if err := EulerMaruyama(ctx, make([]float32, 256), smoothPlane(4, false), endless, 1, 0, "p"); !errors.Is(err, context.Canceled) {
+	if err := Chains(ctx, make([]float32, 256), smoothPlane(4, false), endless, 1, 0, "p"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ func TestReach(t *testing.T) {
 		}
 		dst := make([]float32, 4096)
 		s := Scheme{DT: 0.01, BurnIn: 2, Thin: 1, Chains: len(dst), Start: "1e5"}
-		if err := EulerMaruyama(context.Background(), dst, c, s, 1, 0, "test"); err != nil {
+		if err := Chains(context.Background(), dst, c, s, 1, 0, "test"); err != nil {
 			t.Errorf("%+v: %v", grid, err)
 		}
 	}

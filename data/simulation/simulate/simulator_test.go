@@ -11,7 +11,7 @@ import (
 )
 
 // A batch has its functions' samples one after the other, each what
-// EulerMaruyama gives for that function, and stops at the first error.
+// Chains gives for that function, and stops at the first error.
 func TestSimulate(t *testing.T) {
 	const first, count, width = 7, 9, 2 * 3 * 20
 	systems := []sde.System{smoothPlane(1, true), smoothPlane(4, false)}
@@ -33,7 +33,7 @@ func TestSimulate(t *testing.T) {
 		}
 		for i := range count {
 			want := make([]float32, width)
-			if err := EulerMaruyama(context.Background(), want, systems[(first+i)%2], b.Scheme, b.Seed, uint64(first+i), b.Purpose); err != nil {
+			if err := Chains(context.Background(), want, systems[(first+i)%2], b.Scheme, b.Seed, uint64(first+i), b.Purpose); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(dst[i*width:(i+1)*width], want) {

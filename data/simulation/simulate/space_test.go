@@ -109,7 +109,7 @@ func compareCovariance(t *testing.T, name string, s sde.Space, want []float64, d
 	dim, n := s.Dim(), chains*perChain
 	x := make([]float32, n*dim)
 	scheme := simulate.Scheme{DT: dt, BurnIn: 200, Thin: 60, Chains: chains}
-	if err := simulate.Fastest().EulerMaruyama(t.Context(), x, s, scheme, 1, 0, "test"); err != nil {
+	if err := simulate.Fastest().Chains(t.Context(), x, s, scheme, 1, 0, "test"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range dim {
@@ -140,7 +140,7 @@ func TestSpaceIsTheSameEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make([]float32, 2*scheme.Chains*dim)
-		if err := e.EulerMaruyama(t.Context(), got, s, scheme, 7, 3, "test"); err != nil {
+		if err := e.Chains(t.Context(), got, s, scheme, 7, 3, "test"); err != nil {
 			t.Fatal(err)
 		}
 		if want == nil {
@@ -152,7 +152,7 @@ func TestSpaceIsTheSameEverywhere(t *testing.T) {
 	few := scheme
 	few.Chains = 3
 	got := make([]float32, 2*few.Chains*dim)
-	if err := simulate.Fastest().EulerMaruyama(t.Context(), got, s, few, 7, 3, "test"); err != nil {
+	if err := simulate.Fastest().Chains(t.Context(), got, s, few, 7, 3, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, want[:len(got)]) {
@@ -181,7 +181,7 @@ func TestSpaceDiverges(t *testing.T) {
 		"x[i]^3":          "coordinate",
 		"log(x[i] - 100)": "component 0 of the drift is NaN",
 	} {
-		err := simulate.Fastest().EulerMaruyama(t.Context(), make([]float32, 2*10), expressiontest.Space(t, 2, drift, "1"),
+		err := simulate.Fastest().Chains(t.Context(), make([]float32, 2*10), expressiontest.Space(t, 2, drift, "1"),
 			simulate.Scheme{DT: 0.1, BurnIn: 1000, Thin: 1, Chains: 10}, 1, 5, "test")
 		var diverged *simulate.DivergedError
 		if !errors.Is(err, simulate.ErrDiverged) || !errors.As(err, &diverged) || diverged.Function != 5 || !strings.Contains(err.Error(), want) {
@@ -189,7 +189,7 @@ func TestSpaceDiverges(t *testing.T) {
 		}
 	}
 	bad := simulate.Scheme{DT: 0.1, Thin: 1, Chains: 1, Start: "normal(0, 1); normal(0, 1); normal(0, 1)"}
-	if err := simulate.Fastest().EulerMaruyama(t.Context(), make([]float32, 2), expressiontest.Space(t, 2, "-x", "1"), bad, 1, 0, "test"); err == nil {
+	if err := simulate.Fastest().Chains(t.Context(), make([]float32, 2), expressiontest.Space(t, 2, "-x", "1"), bad, 1, 0, "test"); err == nil {
 		t.Error("three laws of a start were taken in two dimensions")
 	}
 }
@@ -202,7 +202,7 @@ func BenchmarkSpace(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	for b.Loop() {
 		scheme := simulate.Scheme{DT: 0.001, BurnIn: steps, Thin: 1, Chains: 64}
-		if err := simulate.Fastest().EulerMaruyama(b.Context(), x, s, scheme, 1, 0, "bench"); err != nil {
+		if err := simulate.Fastest().Chains(b.Context(), x, s, scheme, 1, 0, "bench"); err != nil {
 			b.Fatal(err)
 		}
 	}

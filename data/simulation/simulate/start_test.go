@@ -72,7 +72,7 @@ func TestStartsHaveTheirLaw(t *testing.T) {
 		draw := func(e *Engine, start Start, burnIn int) []float32 {
 			dst := make([]float32, chains*d)
 			s := Scheme{DT: 0.01, BurnIn: burnIn, Thin: 1, Chains: chains, Start: start}
-			if err := e.EulerMaruyama(context.Background(), dst, test.system, s, 1, 2, "p"); err != nil {
+			if err := e.Chains(context.Background(), dst, test.system, s, 1, 2, "p"); err != nil {
 				t.Fatalf("%s: %v", test.name, err)
 			}
 			return dst

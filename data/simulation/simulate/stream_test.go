@@ -12,7 +12,7 @@ func TestGeneratorAndNormal(t *testing.T) {
 	for _, e := range engines {
 		dst := make([]float32, 3)
 		c := sde.Coefficients{Grid: sde.Grid{Lo: -1, Hi: 1, N: 2}, Drift: []float32{0, 0}, Diffusion: []float32{1, 1}}
-		if err := e.EulerMaruyama(context.Background(), dst, c, Scheme{DT: 1, Thin: 1, Chains: 3}, 7, 5, "p"); err != nil {
+		if err := e.Chains(context.Background(), dst, c, Scheme{DT: 1, Thin: 1, Chains: 3}, 7, 5, "p"); err != nil {
 			t.Fatal(err)
 		}
 		for chain, got := range dst {

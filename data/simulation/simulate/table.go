@@ -7,7 +7,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// EulerMaruyama fills dst with samples of
+// Chains fills dst with samples of chains, which take the steps of the scheme's Integrator. Those of
+// Euler are
 //
 //	Xₙ₊₁ = Xₙ + b(Xₙ)Δt + σ(Xₙ)√Δt ξₙ,  ξₙ ~ N(0, I), X₀ ~ N(0, Start²·I)
 //
@@ -19,10 +20,10 @@ import (
 //
 // Errors name the function, ErrDiverged also chain and step. The contents of dst are
 // undefined after an error.
-func EulerMaruyama(
+func Chains(
 	ctx context.Context, dst []float32, system sde.System, s Scheme, seed, function uint64, purpose string,
 ) error {
-	return engines[0].EulerMaruyama(ctx, dst, system, s, seed, function, purpose)
+	return engines[0].Chains(ctx, dst, system, s, seed, function, purpose)
 }
 
 // cell is one interval of the grid: b·Δt and σ·√Δt, in cells, as lines in the state, given

@@ -243,7 +243,7 @@ func (b *bench) rows(ctx context.Context) ([]row, error) {
 			x := make([][]float32, len(b.subjects))
 			return x, simulate.Each(ctx, len(x), func(ctx context.Context, i int) error {
 				x[i] = make([]float32, samples)
-				return simulate.EulerMaruyama(ctx, x[i], b.subjects[i].Function.System, scheme, 1, uint64(i), "inference")
+				return simulate.Chains(ctx, x[i], b.subjects[i].Function.System, scheme, 1, uint64(i), "inference")
 			}, nil)
 		})
 		if err != nil {

@@ -103,7 +103,7 @@ func cost(ctx context.Context, e example, system sde.Space, i simulate.Integrato
 	best, x := math.Inf(1), make([]float32, chains*e.dim)
 	for range rounds {
 		began := time.Now()
-		if err := simulate.Fastest().EulerMaruyama(ctx, x, system, scheme, 1, 0, "cost"); err != nil {
+		if err := simulate.Fastest().Chains(ctx, x, system, scheme, 1, 0, "cost"); err != nil {
 			return 0, err
 		}
 		best = min(best, float64(time.Since(began).Nanoseconds())/float64(chains*steps))

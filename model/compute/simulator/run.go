@@ -147,7 +147,7 @@ func (r *run) repeatDiverged(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = simulate.EulerMaruyama(ctx, r.dst[i*width:][:width], system, r.batch.Scheme, r.batch.Seed, uint64(function), r.batch.Purpose)
+		err = simulate.Chains(ctx, r.dst[i*width:][:width], system, r.batch.Scheme, r.batch.Seed, uint64(function), r.batch.Purpose)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func TestMCMCIsOfTheHeldOutEquations(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := make([]float32, n)
-			if err := simulate.EulerMaruyama(context.Background(), want, made.System, m.Scheme, 3, uint64(index), "mcmc/"+m.Name); err != nil {
+			if err := simulate.Chains(context.Background(), want, made.System, m.Scheme, 3, uint64(index), "mcmc/"+m.Name); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got, want) {

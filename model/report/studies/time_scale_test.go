@@ -24,7 +24,7 @@ func TestTimeScaleIsTheStep(t *testing.T) {
 	draw := func(c sde.Coefficients, dt float64) []float32 {
 		dst := make([]float32, chains*samples)
 		s := simulate.Scheme{DT: dt, Thin: 1, Chains: chains, Start: "0.7"}
-		if err := simulate.Fastest().EulerMaruyama(t.Context(), dst, c, s, 3, 4, "test"); err != nil {
+		if err := simulate.Fastest().Chains(t.Context(), dst, c, s, 3, 4, "test"); err != nil {
 			t.Fatal(err)
 		}
 		return dst

@@ -98,7 +98,7 @@ func TestParticles(t *testing.T) {
 	simulated := func(p sde.Particles) []float32 {
 		x := make([]float32, 2048*p.Dim())
 		s := simulate.Scheme{DT: 0.002, BurnIn: 5000, Thin: 1000, Chains: 512}
-		if err := simulate.EulerMaruyama(context.Background(), x, p, s, 1, 0, "certificate"); err != nil {
+		if err := simulate.Chains(context.Background(), x, p, s, 1, 0, "certificate"); err != nil {
 			t.Fatal(err)
 		}
 		return x

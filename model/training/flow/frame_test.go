@@ -223,7 +223,7 @@ func TestWhitened(t *testing.T) {
 		}
 		x := make([]float32, 4000*3)
 		scheme := simulate.Scheme{DT: 0.002, BurnIn: 3000, Thin: 1, Chains: 4000}
-		if err := simulate.EulerMaruyama(t.Context(), x, function.System, scheme, 1, 0, "whitened"); err != nil {
+		if err := simulate.Chains(t.Context(), x, function.System, scheme, 1, 0, "whitened"); err != nil {
 			t.Fatal(err)
 		}
 		z := slices.Clone(x)
