@@ -13,8 +13,9 @@ import (
 // Config holds the machine's times and bounds. Zero values mean the defaults.
 type Config struct {
 	Release       ergoflow.Release
-	PingInterval  time.Duration // 250 ms
-	PingTimeout   time.Duration // 1.5 s: a worker's silence after which its session ends
+	PingInterval  time.Duration // 250 ms: between pings of a member of the generation
+	PingedAtOnce  int           // 1,280: workers outside it that are pinged in each interval; where there are more, they take turns
+	PingTimeout   time.Duration // 1.5 s: a member's silence after which its session ends; others have as long from their ping
 	Patience      time.Duration // 10 s: the coordinator's silence after which workers look for it elsewhere
 	Lease         time.Duration // 4 s: time after a heartbeat in which a worker may apply steps
 	Absence       time.Duration // 5 s: wait for a holder to come back; longer than Lease
@@ -31,6 +32,7 @@ const maxBackoff = 5 * time.Second
 
 func (c Config) withDefaults() Config {
 	c.PingInterval = cmp.Or(c.PingInterval, 250*time.Millisecond)
+	c.PingedAtOnce = cmp.Or(c.PingedAtOnce, 1280)
 	c.PingTimeout = cmp.Or(c.PingTimeout, 1500*time.Millisecond)
 	c.Patience = cmp.Or(c.Patience, 10*time.Second)
 	c.Lease = cmp.Or(c.Lease, 4*time.Second)
@@ -99,7 +101,8 @@ type worker struct {
 	session     Session
 	heard       time.Time // last message
 	pinged      time.Time
-	beat        uint64 // number of the last heartbeat
+	asked       time.Time // when it was pinged first after its last message; zero: it was not
+	beat        uint64    // number of the last heartbeat
 	doing       string
 	phase       phase
 	order       uint64 // number of the last order to prepare
@@ -318,13 +321,23 @@ func (m *Machine) worker(s Session) *worker { return m.sessions[s] }
 
 func (m *Machine) byID(id ergoflow.WorkerID) *worker { return m.ids[id] }
 
-// hear returns the session's worker and notes that it was heard; nil: there is none.
+// hear returns the session's worker after a message of it; nil: there is none.
 func (m *Machine) hear(s Session) *worker {
 	w := m.worker(s)
 	if w != nil {
-		w.heard = m.now
+		w.speaks(m.now)
 	}
 	return w
+}
+
+func (w *worker) speaks(now time.Time) { w.heard, w.asked = now, time.Time{} }
+
+// silentFor is how long a worker has left a ping without an answer.
+func (w *worker) silentFor(now time.Time) time.Duration {
+	if w.asked.IsZero() {
+		return 0
+	}
+	return now.Sub(w.asked)
 }
 
 func (m *Machine) add(w *worker) {

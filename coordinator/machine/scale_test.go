@@ -142,3 +142,115 @@ func TestMoreWorkersThanARing(t *testing.T) {
 		t.Fatalf("generation %+v of %d workers", m.current, workers)
 	}
 }
+
+// Where there are many workers, those outside the generation take turns to be pinged. A member is
+// pinged as often as in a small cluster, and one that falls silent is found as soon.
+func TestPingsTakeTurns(t *testing.T) {
+	const outside = 60
+	config := Config{PingedAtOnce: 10} // so six turns of 250 ms
+	m := New(config, Ledger{})
+	now := time.Unix(1_000_000, 0)
+	pings, closed := map[Session]int{}, map[Session]time.Time{}
+	step := func(e Event) {
+		effects, _ := m.Step(now, e)
+		for _, e := range effects {
+			switch e := e.(type) {
+			case Send:
+				if _, ok := e.Message.(message.Ping); ok {
+					pings[e.Session]++
+				}
+			case Close:
+				closed[e.Session] = now
+			}
+		}
+	}
+	silent := map[Session]bool{}
+	pass := func(d time.Duration) {
+		for end := now.Add(d); now.Before(end); {
+			now = now.Add(50 * time.Millisecond)
+			step(Tick{})
+			for s := range m.sessions {
+				if !silent[s] {
+					step(Received{s, message.Heartbeat{}})
+				}
+			}
+		}
+	}
+	step(Start{})
+	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 2, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
+	step(Scanned{Run: "r", Present: []int{0, 1, 2}})
+	for s := Session(1); s <= outside+2; s++ {
+		step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), DataAddress: fmt.Sprint("h", s, ":1")}}})
+	}
+	for s := Session(1); s <= 2; s++ {
+		step(Received{s, message.Prepared{Run: "r", Number: m.worker(s).order}})
+	}
+	pass(3 * time.Second)
+	if m.current == nil || len(m.current.members) != 2 {
+		t.Fatalf("the generation is %+v", m.current)
+	}
+	clear(pings)
+	pass(15 * time.Second)
+	for s := Session(1); s <= outside+2; s++ {
+		want := 10 // 15 s in turns of 1.5 s
+		if s <= 2 {
+			want = 60
+		}
+		if pings[s] < want-1 || pings[s] > want+1 {
+			t.Errorf("session %d was pinged %d times in 15 s, not %d", s, pings[s], want)
+		}
+	}
+	begin := now
+	silent[1], silent[7] = true, true
+	pass(5 * time.Second)
+	for s, most := range map[Session]time.Duration{1: 1600 * time.Millisecond, 7: 2850 * time.Millisecond} {
+		if took := closed[s].Sub(begin); closed[s].IsZero() || took < time.Second || took > most {
+			t.Errorf("session %d ends %v after its last message, not within %v", s, took, most)
+		}
+	}
+	if len(closed) != 2 {
+		t.Errorf("sessions %v have ended", closed)
+	}
+}
+
+// A worker that becomes a member has not been pinged for long. It is not silent for that.
+func TestMemberThatWasRarelyPinged(t *testing.T) {
+	m := New(Config{PingedAtOnce: 1}, Ledger{})
+	now := time.Unix(1_000_000, 0)
+	step := func(e Event) (ended string) {
+		effects, _ := m.Step(now, e)
+		for _, e := range effects {
+			if c, ok := e.(Close); ok {
+				ended = c.Reason
+			}
+		}
+		return ended
+	}
+	step(Start{})
+	for s := Session(1); s <= 20; s++ { // 20 turns, 5 s
+		step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), DataAddress: fmt.Sprint("h", s, ":1")}}})
+	}
+	tick := func(d time.Duration) {
+		for end := now.Add(d); now.Before(end); {
+			now = now.Add(50 * time.Millisecond)
+			if ended := step(Tick{}); ended != "" {
+				t.Fatalf("%v after the beginning: %s", now.Sub(time.Unix(1_000_000, 0)), ended)
+			}
+		}
+	}
+	tick(4900 * time.Millisecond) // just before the pings
+	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 20, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
+	present := make([]int, 21)
+	for k := range present {
+		present[k] = k
+	}
+	step(Scanned{Run: "r", Present: present})
+	for _, w := range m.snapshot() {
+		w.phase = prepared
+	}
+	m.form(m.snapshot(), "all may train")
+	tick(time.Second)
+	if m.current == nil || len(m.current.members) != 20 {
+		t.Fatalf("the generation is %+v", m.current)
+	}
+}

@@ -60,7 +60,7 @@ func (m *Machine) displace(e Opened) {
 		// It was started again while its host was cut off, so its stream did not break. Its
 		// id is another one then. Another host that claims the address has to wait until the
 		// coordinator gives the silent worker up.
-		case v.DataAddress == p.DataAddress && v.host == e.Host && m.now.Sub(v.heard) > 2*m.config.PingInterval:
+		case v.DataAddress == p.DataAddress && v.host == e.Host && v.silentFor(m.now) > m.config.PingInterval:
 			m.expel(v, "silent, and another process took its address")
 		}
 	}
@@ -145,7 +145,7 @@ func (m *Machine) alive(e Alive) {
 	if w == nil || w.Secret != e.Secret {
 		return
 	}
-	w.heard = m.now
+	w.speaks(m.now)
 	if w.saving {
 		w.leaveBy = m.now.Add(m.config.DrainTimeout)
 	}
@@ -183,14 +183,25 @@ func (m *Machine) tick() {
 	}
 	m.run.holdersAbsentFor += passed
 	m.lastTick = m.now
+	outside := m.pingOutside()
 	for _, w := range m.snapshot() {
 		w.heard = earlier(w.heard.Add(gap), m.now) // a message may have come since
-		if silence := m.now.Sub(w.heard); silence > m.config.PingTimeout {
-			m.expel(w, fmt.Sprintf("silent for %v", silence.Round(10*time.Millisecond)))
+		if !w.asked.IsZero() {
+			w.asked = earlier(w.asked.Add(gap), m.now)
+		}
+		if w.silentFor(m.now) > m.config.PingTimeout-m.config.PingInterval {
+			m.expel(w, fmt.Sprintf("silent for %v", m.now.Sub(w.heard).Round(10*time.Millisecond)))
 			continue
 		}
-		if m.now.Sub(w.pinged) >= m.config.PingInterval {
+		interval := outside
+		if m.current != nil && m.current.has(w.ID) {
+			interval = m.config.PingInterval
+		}
+		if m.now.Sub(w.pinged) >= interval {
 			w.pinged = m.now
+			if w.asked.IsZero() {
+				w.asked = m.now
+			}
 			m.send(w, message.Ping{Heard: w.beat})
 		}
 	}
@@ -207,6 +218,18 @@ func (m *Machine) tick() {
 	m.checkLinks()
 	m.rescan()
 	m.gathering = false
+}
+
+// pingOutside is the time between pings of a worker that is in no generation. Nobody waits for such a
+// worker, and a cluster may have thousands: their heartbeats would keep the processors
+// from the messages of those that train.
+func (m *Machine) pingOutside() time.Duration {
+	n := len(m.workers)
+	if g := m.current; g != nil {
+		n -= len(g.members)
+	}
+	turns := max(1, (n+m.config.PingedAtOnce-1)/m.config.PingedAtOnce)
+	return time.Duration(turns) * m.config.PingInterval
 }
 
 func earlier(a, b time.Time) time.Time {

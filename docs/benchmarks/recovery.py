@@ -21,7 +21,9 @@ as installed.
 A worker that joins or leaves, and a host lost with all its processes, need a launcher
 for every worker (--nnodes 1:4, rendezvous c10d, otherwise as installed). The first
 launcher hosts the rendezvous: it is killed in the event that kills ergoflow's
-coordinator. The times end with a step of the current number of workers, and include
+coordinator. With --etcd PROGRAM the same launchers meet at an etcd server that nobody kills:
+PROGRAM is etcd 3.5, the last with the API of version 2, and python-etcd must be installed.
+The times end with a step of the current number of workers, and include
 how long training stopped before it; a join is timed from the launcher's start.
 
 --write FILE writes every time to FILE with the extension .json and replaces the part
@@ -280,7 +282,8 @@ HOSTS = {
     "join": EVENTS["join"],
     "leave": EVENTS["leave"],
 }
-PARTS = ("ergoflow", "torchrun", "torchrun as installed", "torchrun, a launcher for each worker")
+LAUNCHERS, WITH_ETCD = "torchrun, a launcher for each worker", "torchrun, a launcher for each worker, and etcd"
+PARTS = ("ergoflow", "torchrun", "torchrun as installed", LAUNCHERS, WITH_ETCD)
 TORCH = {"kill_one": (1, signal.SIGKILL), "kill_two": (2, signal.SIGKILL), "stop_host": (1, signal.SIGSTOP)}
 
 
@@ -361,11 +364,16 @@ def kill_host(launcher):
 class Hosts:
     """torchrun with a launcher for each worker, as on hosts of a cluster."""
 
-    def __init__(self):
+    def __init__(self, etcd=None):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="recovery-torch-"))
         with socket.create_server(("127.0.0.1", 0)) as s:
             self.endpoint = f"127.0.0.1:{s.getsockname()[1]}"
-        self.launchers, self.started = [], 0
+        self.launchers, self.started, self.server = [], 0, None
+        if etcd:
+            url = f"http://{self.endpoint}"
+            with open(self.directory / "etcd.log", "w") as out:
+                self.server = subprocess.Popen([etcd, "--data-dir", self.directory / "etcd", "--enable-v2", "--listen-client-urls", url, "--advertise-client-urls", url,
+                                                "--listen-peer-urls", "http://127.0.0.1:0"], stdout=out, stderr=out)
 
     def start(self):
         for rank in range(WORKERS):
@@ -373,12 +381,12 @@ class Hosts:
         self.whole(WORKERS, time.time())
 
     def launch(self, keeps=False):
-        """Starts a launcher; keeps says whether it hosts the rendezvous."""
+        """Starts a launcher; keeps says whether it hosts the rendezvous, where that is not etcd."""
         self.started += 1
+        meet = ["--rdzv-backend", "etcd-v2"] if self.server else ["--rdzv-backend", "c10d", "--rdzv-conf", f"is_host={str(keeps).lower()}"]
         with open(self.directory / f"log-{self.started}", "w") as out:
             return subprocess.Popen([pathlib.Path(sys.executable).parent / "torchrun", "--nnodes", f"1:{WORKERS + 1}", "--nproc-per-node", "1",
-                                     "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-id", "recovery", "--rdzv-endpoint", self.endpoint,
-                                     "--rdzv-conf", f"is_host={str(keeps).lower()}", HERE / "recovery_torch.py", self.directory],
+                                     "--max-restarts", "1000", *meet, "--rdzv-id", "recovery", "--rdzv-endpoint", self.endpoint, HERE / "recovery_torch.py", self.directory],
                                     stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                     env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"})
 
@@ -427,6 +435,9 @@ class Hosts:
     def close(self):
         for launcher in self.launchers:
             kill_host(launcher)
+        if self.server:
+            self.server.kill()
+            self.server.wait()
         shutil.rmtree(self.directory)
 
 
@@ -451,8 +462,8 @@ def torchrun(rounds, settings, o, times):
         launcher.close()
 
 
-def hosts(rounds, o, times):
-    cluster = Hosts()
+def hosts(rounds, o, times, etcd=None):
+    cluster = Hosts(etcd)
     try:
         cluster.start()
         for r in range(rounds):
@@ -464,7 +475,7 @@ def hosts(rounds, o, times):
                     print(f"torchrun, hosts, round {r + 1}: {e} {took}", file=sys.stderr, flush=True)
                     if took is None:
                         cluster.close()
-                        cluster = Hosts()
+                        cluster = Hosts(etcd)
                         cluster.start()
                         break  # a worker that has not joined cannot leave
     finally:
@@ -501,11 +512,14 @@ def table(results):
     for event in TORCH:
         cells = [c for key in ("torchrun", "torchrun as installed") for c in theirs(results[key].get(event, []), results["cap"])]
         lines.append(f"| {EVENTS[event]} | " + " | ".join(cells) + " |")
-    lines += ["", "| torchrun, a launcher for each worker | next step, median | 99 % | training stood still, median | 99 % |", "|---|---|---|---|---|"]
-    for event, name in HOSTS.items():
-        times = results["torchrun, a launcher for each worker"].get(event, [])
-        cells = [c for key in ("step", "still") for c in theirs([t and t[key] for t in times], results["cap"])]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    for part in LAUNCHERS, WITH_ETCD:
+        lines += ["", f"| {part} | next step, median | 99 % | training stood still, median | 99 % |", "|---|---|---|---|---|"]
+        for event, name in HOSTS.items():
+            if part == WITH_ETCD:
+                name = name.replace(" with the rendezvous", " of the first rank")
+            times = results[part].get(event, [])
+            cells = [c for key in ("step", "still") for c in theirs([t and t[key] for t in times], results["cap"])]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
     if results["steps"]:
         lines += ["", f"Between these events a step of three workers took {1000 * statistics.median(results['steps']):.0f} ms (median of {len(results['steps'])} generations; in most of them another worker was preparing)."]
     counts = []
@@ -527,7 +541,8 @@ def machine(backend):
 def read(page):
     """The page's .json, to which new times are added; empty if there is none."""
     path = page and page.with_suffix(".json")
-    return json.loads(path.read_text()) if path and path.exists() else {"machine": {}, "steps": [], **{part: {} for part in PARTS}}
+    had = json.loads(path.read_text()) if path and path.exists() else {"machine": {}, "steps": []}
+    return {**{part: {} for part in PARTS}, **had}
 
 
 def text(results):
@@ -551,6 +566,8 @@ def main():
     options.add_argument("--torch-rounds", type=int, default=20)
     options.add_argument("--torch-installed-rounds", type=int, default=2, help="rounds as installed, and with a stopped worker; each takes --cap seconds (default: %(default)s)")
     options.add_argument("--torch-hosts-rounds", type=int, default=5, help="rounds with a launcher for each worker; each takes minutes (default: %(default)s)")
+    options.add_argument("--etcd", help="program of an etcd server; without it there are no times with etcd")
+    options.add_argument("--torch-etcd-rounds", type=int, default=5, help="likewise, with --etcd (default: %(default)s)")
     options.add_argument("--cap", type=float, default=60, help="seconds to wait for torchrun's next step (default: %(default)s)")
     options.add_argument("--backend", default="xla:cpu", help="backend of ergoflow's workers (default: %(default)s)")
     options.add_argument("--events", nargs="*", default=[e for e in EVENTS if e not in PAIRS.values()],
@@ -570,7 +587,8 @@ def main():
     part("ergoflow", o.rounds, lambda times: ergoflow(o, times, results["steps"]))
     part("torchrun", o.torch_rounds, lambda times: torchrun(o.torch_rounds, {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}, o, times))
     part("torchrun as installed", o.torch_installed_rounds, lambda times: torchrun(o.torch_installed_rounds, {}, o, times))
-    part("torchrun, a launcher for each worker", o.torch_hosts_rounds, lambda times: hosts(o.torch_hosts_rounds, o, times))
+    part(LAUNCHERS, o.torch_hosts_rounds, lambda times: hosts(o.torch_hosts_rounds, o, times))
+    part(WITH_ETCD, o.etcd and o.torch_etcd_rounds, lambda times: hosts(o.torch_etcd_rounds, o, times, o.etcd))
     if o.write:
         write(o.write, results)
     print(text(results))

@@ -50,7 +50,7 @@ func (c *coordinator) start() {
 		disk = c.consensus.ledgers()
 		c.w.fleet.quietSince, c.w.fleet.unfairSince = c.w.now, 0 // workers come back, and may move
 	}
-	c.fleet = fleet.New(c.w.sabotage.config(machine.Config{Patience: c.w.weather.patience}), disk)
+	c.fleet = fleet.New(c.w.sabotage.config(machine.Config{Patience: c.w.weather.patience, PingedAtOnce: c.w.weather.pinged}), disk)
 	c.sessions = map[machine.Session]*stream{}
 	c.w.logf("%s starts", c.id)
 	for slot, ledger := range disk {

@@ -56,6 +56,7 @@ type weather struct {
 	sync      time.Duration // longest time until a write of a coordinator is on its disk
 	contact   time.Duration // after which a leader that reaches no majority steps down
 	linksOnly bool          // nothing fails but links between workers
+	pinged    int           // workers outside a generation that are pinged at once; zero: the default
 }
 
 func newWorld(seed uint64, s sabotage, verbose bool) *world {
@@ -68,7 +69,7 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 		faults: w.between(5*time.Second, 30*time.Second), pause: w.between(300*time.Millisecond, 4*time.Second),
 		crash: 200 + r.IntN(5000), twice: 3 + r.IntN(100), unsaved: 2 + r.IntN(50),
 		slow: w.between(time.Millisecond, 80*time.Millisecond), gradient: w.between(10*time.Millisecond, 400*time.Millisecond),
-		workers: 1 + r.IntN(5), knownDead: r.IntN(3) > 0,
+		workers: 1 + r.IntN(5), knownDead: r.IntN(3) > 0, pinged: int(seed % 3), // as in a large cluster, for two of three seeds
 	}
 	first := w.addRun(w.newPlan("r"), ergoflow.WorkerBounds{})
 	if r.IntN(4) == 0 {

@@ -25,6 +25,7 @@ type cluster struct {
 	coordinator *exec.Cmd
 	addresses   coordinator.Addresses
 	gossip      bool
+	pace        float64    // stubs that begin in a second; 0: all at once
 	functions   int        // of a shard
 	processes   []*process // the oldest first
 	next        int        // number of the next stub
@@ -98,8 +99,8 @@ func (s *seen) failure() string {
 }
 
 // open starts a coordinator on a directory.
-func open(ctx context.Context, ergoflow, dir string, functions int, gossip bool) (*cluster, error) {
-	c := &cluster{gossip: gossip, functions: functions, events: make(chan event, 1<<16),
+func open(ctx context.Context, ergoflow, dir string, functions int, gossip bool, pace float64) (*cluster, error) {
+	c := &cluster{gossip: gossip, pace: pace, functions: functions, events: make(chan event, 1<<16),
 		seen: seen{formed: map[uint64]bool{}, failures: map[string]int{}}}
 	c.seen.reset()
 	log, err := os.Create(filepath.Join(dir, "log"))
@@ -140,9 +141,12 @@ func (p *process) end(s syscall.Signal) {
 	_ = p.Wait()            // by a signal
 }
 
-// add starts a process of so many stubs.
-func (c *cluster) add(count int) error {
+// add starts a process of so many stubs, one of several that start at the same time.
+func (c *cluster) add(count, several int) error {
 	o := order{Control: c.addresses.Control, Version: c.addresses.Version, First: c.next, Count: count, Functions: c.functions}
+	if c.pace > 0 {
+		o.Every = time.Duration(float64(several) / c.pace * float64(time.Second))
+	}
 	if c.gossip {
 		o.Gossip = c.addresses.Gossip
 	}

@@ -1,7 +1,7 @@
 // Command members measures how a coordinator copes with many workers, in Markdown:
 //
 //	go build -o bin/members ./docs/benchmarks/members
-//	bin/members [-gossip=false] [-functions F] [-limit D] bin/ergoflow N...
+//	bin/members [-gossip=false] [-pace R] [-functions F] [-limit D] bin/ergoflow N...
 //
 // For each N it starts the coordinator and ten processes of N/10 stub workers. Stubs have a
 // connection, a session and a member of the gossip each, and compute nothing: a step is a message
@@ -53,6 +53,7 @@ func main() {
 
 func measureAll() error {
 	gossip := flag.Bool("gossip", true, "have every stub gossip")
+	pace := flag.Float64("pace", 0, "stubs that begin in a second; 0: all at once")
 	functions := flag.Int("functions", 65_536, "functions of the data set, at least: shards have equally many")
 	limit := flag.Duration("limit", 5*time.Minute, "time for each number of workers")
 	flag.Parse()
@@ -68,7 +69,7 @@ func measureAll() error {
 			return fmt.Errorf("%q is not a number of workers, 2 or more", text)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), *limit)
-		if err := measure(ctx, flag.Arg(0), n, *functions, *gossip); err != nil {
+		if err := measure(ctx, flag.Arg(0), n, *functions, *gossip, *pace); err != nil {
 			failures = errors.Join(failures, fmt.Errorf("%d workers: %w", n, err))
 		}
 		cancel()
@@ -87,13 +88,13 @@ type measurement struct {
 	members int // of a generation of all
 }
 
-func measure(ctx context.Context, program string, n, functions int, gossip bool) (err error) {
+func measure(ctx context.Context, program string, n, functions int, gossip bool, pace float64) (err error) {
 	dir, err := os.MkdirTemp("", "members")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c, err := open(ctx, program, dir, (functions+n-1)/n, gossip)
+	c, err := open(ctx, program, dir, (functions+n-1)/n, gossip, pace)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (m *measurement) report(what string, seconds float64, rate string) error {
 func (m *measurement) join(ctx context.Context) error {
 	for i := range parts {
 		if count := (i+1)*m.n/parts - i*m.n/parts; count > 0 {
-			if err := m.add(count); err != nil {
+			if err := m.add(count, parts); err != nil {
 				return err
 			}
 		}
@@ -204,7 +205,7 @@ func (m *measurement) kill(ctx context.Context) error {
 // refill starts a process and waits until the generation is full again.
 func (m *measurement) refill(ctx context.Context, before uint64, count int) error {
 	m.seen.reset()
-	if err := m.add(count); err != nil {
+	if err := m.add(count, 1); err != nil {
 		return err
 	}
 	if err := m.await(ctx, "newcomers prepared", func(s *seen) bool { return s.count[prepared] >= count }); err != nil {

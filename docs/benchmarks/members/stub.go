@@ -25,9 +25,10 @@ import (
 
 // order is what a process of stubs is told, in the environment variable stubOrder.
 type order struct {
-	Control, Gossip, Version string // Gossip is empty: the stubs do not gossip
-	First, Count             int    // of the stubs' numbers
-	Functions                int    // of a shard
+	Control, Gossip, Version string        // Gossip is empty: the stubs do not gossip
+	First, Count             int           // of the stubs' numbers
+	Functions                int           // of a shard
+	Every                    time.Duration // between the beginnings of two stubs
 }
 
 const stubOrder = "ERGOFLOW_STUBS"
@@ -78,6 +79,7 @@ func runStubs(encoded string) error {
 	var all sync.WaitGroup
 	for i := range o.Count {
 		all.Go(func() {
+			time.Sleep(time.Duration(i) * o.Every)
 			s := &stub{order: o, number: o.First + i, step: -1, tell: tell}
 			if err := s.work(drain); err != nil {
 				tell(event{Kind: failed, Worker: s.number, Text: err.Error()})
