@@ -15,7 +15,7 @@ type Config struct {
 	Release       ergoflow.Release
 	PingInterval  time.Duration // 250 ms: between pings of a member of the generation
 	PingedAtOnce  int           // 1,280: workers outside it that are pinged in each interval; where there are more, they take turns
-	PingTimeout   time.Duration // 1.5 s: a member's silence after which its session ends; others have as long from their ping
+	PingTimeout   time.Duration // 1.5 s: a member's silence after which its session ends; others have as long
 	Patience      time.Duration // 10 s: the coordinator's silence after which workers look for it elsewhere
 	Lease         time.Duration // 4 s: time after a heartbeat in which a worker may apply steps
 	Absence       time.Duration // 5 s: wait for a holder to come back; longer than Lease
@@ -332,12 +332,13 @@ func (m *Machine) hear(s Session) *worker {
 
 func (w *worker) speaks(now time.Time) { w.heard, w.asked = now, time.Time{} }
 
-// silentFor is how long a worker has left a ping without an answer.
-func (w *worker) silentFor(now time.Time) time.Duration {
+// silentFor is how long a worker that was pinged has not been heard. The time before the ping
+// counts as far as it would for a member.
+func (m *Machine) silentFor(w *worker) time.Duration {
 	if w.asked.IsZero() {
 		return 0
 	}
-	return now.Sub(w.asked)
+	return m.now.Sub(later(w.heard, w.asked.Add(-m.config.PingInterval)))
 }
 
 func (m *Machine) add(w *worker) {

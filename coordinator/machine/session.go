@@ -60,7 +60,7 @@ func (m *Machine) displace(e Opened) {
 		// It was started again while its host was cut off, so its stream did not break. Its
 		// id is another one then. Another host that claims the address has to wait until the
 		// coordinator gives the silent worker up.
-		case v.DataAddress == p.DataAddress && v.host == e.Host && v.silentFor(m.now) > m.config.PingInterval:
+		case v.DataAddress == p.DataAddress && v.host == e.Host && m.silentFor(v) > 2*m.config.PingInterval:
 			m.expel(v, "silent, and another process took its address")
 		}
 	}
@@ -189,7 +189,7 @@ func (m *Machine) tick() {
 		if !w.asked.IsZero() {
 			w.asked = earlier(w.asked.Add(gap), m.now)
 		}
-		if w.silentFor(m.now) > m.config.PingTimeout-m.config.PingInterval {
+		if m.silentFor(w) > m.config.PingTimeout {
 			m.expel(w, fmt.Sprintf("silent for %v", m.now.Sub(w.heard).Round(10*time.Millisecond)))
 			continue
 		}
@@ -234,6 +234,13 @@ func (m *Machine) pingOutside() time.Duration {
 
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
 		return b
 	}
 	return a
