@@ -106,7 +106,7 @@ func TestPilotRunOnDomains(t *testing.T) {
 		"walls":                     {"reflect [0, 1]", "0*x[i]", "1", "[0, 1]", "", 0.005, nil, ""},
 		"slow walls":                {"reflect [0, 1]", "0*x[i]", "0.05", "[0, 1]", "", 0.005, nil, "remember their start"},
 	} {
-		if testing.Short() && name != "circle" && name != "positive" { // the others take minutes under the race detector
+		if testing.Short() && name != "circle" { // the others take minutes under the race detector
 			continue
 		}
 		d := tiny()

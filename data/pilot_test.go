@@ -170,6 +170,9 @@ func TestPilotRunOfMixture(t *testing.T) {
 		"explodes":     {"x^3", "[-3, 3]", simulate.ErrDiverged, ""},
 		"rather stiff": {"-20*x", "[-3, 3]", nil, "of rare_"},
 	} {
+		if testing.Short() && name != "good" { // the others take half a minute under the race detector
+			continue
+		}
 		d := tiny()
 		d.Family = fmt.Sprintf(`{"name":"m","dim":1,"mixture":[{"family":%s,"weight":1},{"family":{"name":"rare","dim":1,"box":%s,"drift":"%s","diffusion":"1"},"weight":1e-9}]}`, good, c.box, c.drift)
 		d.Training.DT, d.Training.BurnIn = 0.01, 1000
@@ -216,6 +219,9 @@ func TestPilotRunInSpace(t *testing.T) {
 		"small box":      {"-x", "1", "[-0.3, 0.3]", 1000, nil, "outside its box"},
 		"not everywhere": {"-log(x)", "1", "[-3, 3]", 1000, family.ErrNoEquation, ""},
 	} {
+		if testing.Short() && name != "explodes" { // the others take minutes under the race detector
+			continue
+		}
 		d := tiny()
 		d.Family = fmt.Sprintf(`{"name":"a","dim":4,"box":%s,"drift":"%s","diffusion":"%s"}`, c.box, c.drift, c.diffusion)
 		d.Training.DT, d.Training.BurnIn = 0.01, c.burnIn
@@ -257,7 +263,7 @@ func TestPilotRunOfIntegrators(t *testing.T) {
 		"superlinear":      {simulate.Euler, "-200*x[i]^3", "1", 0.01, simulate.ErrDiverged, ""},
 		"superlinear, too": {simulate.Tamed, "-200*x[i]^3", "1", 0.01, nil, ""},
 	} {
-		if testing.Short() && name != "turning" && name != "pairs" { // the others take minutes under the race detector
+		if testing.Short() && name != "pairs" { // the others take minutes under the race detector
 			continue
 		}
 		d := tiny()

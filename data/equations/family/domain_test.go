@@ -113,6 +113,7 @@ func TestDomainInTheName(t *testing.T) {
 
 // The means of linear drifts are known, and stay so with noise that grows with the state.
 func TestCoxIngersollRoss(t *testing.T) {
+	long(t)
 	const chains = 8192
 	f := example(t, "cox_ingersoll_ross").(*spatial)
 	x := drawn(t, f, 2, chains, simulate.Scheme{DT: 0.005, BurnIn: 1500, Thin: 1, Chains: chains, Start: "uniform(0.5, 2)"})
@@ -133,6 +134,7 @@ func TestCoxIngersollRoss(t *testing.T) {
 
 // Heights of the grain have an exponential law, whatever moves it along the circle.
 func TestSediment(t *testing.T) {
+	long(t)
 	const chains = 8192
 	f := example(t, "sediment").(*spatial)
 	x := drawn(t, f, 1, chains, simulate.Scheme{DT: 0.005, BurnIn: 2500, Thin: 1, Chains: chains, Start: "uniform(0, 2)"})

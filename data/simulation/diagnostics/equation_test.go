@@ -154,6 +154,9 @@ func TestInflationInThePlane(t *testing.T) {
 // Equations without an invariant law or without moments, and chains at rest, are told; others
 // are not.
 func TestEquation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: statistics of what one goroutine draws")
+	}
 	for _, c := range []struct {
 		drift, diffusion string
 		dt               float64

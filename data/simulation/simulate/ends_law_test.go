@@ -111,6 +111,9 @@ func TestLawsOnDomains(t *testing.T) {
 		{"between two walls", "-1", "1", sde.Range{Ends: sde.Reflecting, Lo: -1, Hi: 1}, "uniform(-1, 0)",
 			func(x float64) float64 { return (1 - math.Exp(-2*(x+1))) / (1 - math.Exp(-4)) }},
 	} {
+		if testing.Short() && c.name != "von Mises" && c.name != "reflected Brownian motion" { // a minute under the race detector
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			x := simulated(t, onDomain(t, c.drift, c.diffusion, c.domain), dt, steps, chains, c.start)
 			// P(D > 1.95/√n) is 0.001.
@@ -124,6 +127,9 @@ func TestLawsOnDomains(t *testing.T) {
 // Two oscillators that pull at each other have a uniform phase each, on the torus, and von Mises'
 // law of the phase between them.
 func TestLawOnTorus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a long simulation by the code of TestLawsOnDomains")
+	}
 	circle := sde.Range{Ends: sde.Joined, Lo: 0, Hi: 2 * math.Pi}
 	s := onDomain(t, "2 + 1.5*sin(x[1-i] - x[i])", "sqrt(2)", circle, circle)
 	x := simulated(t, s, 0.005, 1000, 8192, "uniform(1, 4)")
@@ -231,6 +237,9 @@ func TestChainsThatLeaveTheirDomain(t *testing.T) {
 // Integrators move in coordinates without ends, too. On a circle those of order 2 have a smaller error
 // than Euler's steps. Behind an open end noise depends on the state, whatever the formulas say.
 func TestIntegratorsOnDomains(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a long simulation by the code of TestLawsOnDomains")
+	}
 	const dt, chains = 0.2, 65536
 	circle := sde.Range{Ends: sde.Joined, Lo: -math.Pi, Hi: math.Pi}
 	positive := sde.Range{Ends: sde.Open, Lo: 0, Hi: inf}

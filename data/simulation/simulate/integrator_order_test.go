@@ -14,6 +14,9 @@ import (
 // The error of an average over the invariant law is in proportion to dtᵖ: on a log-log plot the slope
 // is the order p of the integrator. The averages have no error of chance (transfer).
 func TestOrdersOfIntegrators(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: one goroutine computes all, in which the race detector has nothing to find")
+	}
 	const logistic = math.Pi * math.Pi / 48 // the variance of p ∝ cosh(2x)⁻², by −2tanh(2x) and noise 1
 	line, steady := []string{"-2*tanh(2*x0)"}, []string{"1"}
 	linear, student := []string{"-x0"}, []string{"sqrt(1 + x0^2/4)"}

@@ -203,6 +203,9 @@ func storeSamples(t *testing.T, samples []float32, dim int) (*shard.Shard, flow.
 // Of whitened states each function has coordinates of its own: its samples, the probes that the
 // network reads, and what is restored are those of its Gaussian closure.
 func TestWhitened(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a long simulation")
+	}
 	f, err := family.ByName(`{"name":"linear","dim":3,"box":[-9,9],"parameters":{"k":"uniform(1, 4)","m":"vector(normal(0, 3))"},"drift":"-k*(x - m)","diffusion":"1"}`)
 	if err != nil {
 		t.Fatal(err)
