@@ -12,8 +12,7 @@ type WorkerBounds struct {
 	Max int `json:"max,omitempty"` // it uses no more; 0: all
 }
 
-// MaxWorkers bounds the workers of a coordinator. With more, those outside the generation would be pinged less
-// often than every two seconds, and a worker of several coordinators looks for another one after three.
+// MaxWorkers bounds the workers of a coordinator.
 const MaxWorkers = 10_240
 
 // Validate reports bounds that no number of workers meets.

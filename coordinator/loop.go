@@ -185,7 +185,7 @@ func (l *loop) step(e machine.Event) {
 	if persisted { // as every end of a run is
 		l.noteOutcomes()
 	}
-	if _, ok := e.(machine.Received); !ok { // there are thousands of these a second, and a tick follows soon
+	if _, ok := e.(machine.Tick); ok { // there may be thousands of other events a second
 		l.noteWorkers()
 	}
 }

@@ -52,7 +52,7 @@ func TestFromCoordinatorKeepsAllFields(t *testing.T) {
 	for _, m := range []message.FromCoordinator{
 		message.Welcome{PingInterval: 250 * time.Millisecond, Patience: 10 * time.Second, Lease: 4 * time.Second, AcceptPlaintext: true, Term: 7, Protocol: 2},
 		message.Refuse{Reason: "old", Term: 7},
-		message.Ping{Heard: 1},
+		message.Ping{Heard: 1, Patience: 7 * time.Second},
 		message.Generate{Plan: plan, NATS: messages.NATS, NATSDomain: messages.NATSDomain, Store: messages.Store},
 		message.Prepare{Number: 1, Plan: plan, Follow: member, Store: messages.Store},
 		message.Form{Generation: 1, Reason: "b joins"},

@@ -36,7 +36,7 @@ func (c *Messages) ToWorker(m message.FromCoordinator) *wire.CoordinatorMessage 
 	case message.Refuse:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Refuse{Refuse: &wire.Refuse{Reason: m.Reason, Term: c.Term}}}
 	case message.Ping:
-		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Ping{Ping: &wire.Ping{Heard: m.Heard}}}
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Ping{Ping: &wire.Ping{Heard: m.Heard, Patience: m.Patience.Seconds()}}}
 	case message.Generate:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Generate{Generate: &wire.Generate{
 			Plan: PlanToWire(m.Plan), NatsUrl: c.NATS, NatsDomain: c.NATSDomain, Store: c.Store}}}
@@ -102,7 +102,7 @@ func FromCoordinator(m *wire.CoordinatorMessage) message.FromCoordinator {
 	case *wire.CoordinatorMessage_Refuse:
 		return message.Refuse{Reason: b.Refuse.GetReason(), Term: b.Refuse.GetTerm()}
 	case *wire.CoordinatorMessage_Ping:
-		return message.Ping{Heard: b.Ping.GetHeard()}
+		return message.Ping{Heard: b.Ping.GetHeard(), Patience: seconds(b.Ping.GetPatience())}
 	case *wire.CoordinatorMessage_Generate:
 		g := b.Generate
 		return message.Generate{Plan: Plan(g.GetPlan()), NATS: g.GetNatsUrl(), NATSDomain: g.GetNatsDomain(), Store: g.GetStore()}

@@ -262,9 +262,11 @@ func (f *Fleet) opened(e machine.Opened) {
 			e.Refusal = cmp.Or(e.Refusal, s.machine.Conflict(e))
 		}
 	}
-	for _, v := range f.sessions {
-		if v.slot != to {
-			e.Others++
+	if len(f.slots) > 1 {
+		for _, v := range f.sessions {
+			if v.slot != to {
+				e.Others++
+			}
 		}
 	}
 	delete(f.moves, e.Hello.Worker.ID)

@@ -175,6 +175,7 @@ func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
 	conf.Alive = delegate{g}
 	conf.Ping = delegate{g}
 	conf.GossipToTheDeadTime = forgetting
+	conf.EnableCompression = false // a packet has 1,400 bytes at most, and memberlist allocates 64 KiB to compress each
 	conf.Logger = slog.NewLogLogger(newQuiet(slog.Default().Handler()), slog.LevelDebug)
 	return conf
 }

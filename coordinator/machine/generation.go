@@ -82,8 +82,10 @@ func (m *Machine) candidates() []*worker {
 	}
 	c = m.withoutCut(m.withoutExcluded(c))
 	slices.SortStableFunc(c, m.precedence)
-	return c[:min(len(c), m.ledger.Plan.Units(), ergoflow.MaxWorld)]
+	return c[:min(len(c), m.mostMembers())]
 }
+
+func (m *Machine) mostMembers() int { return min(m.ledger.Plan.Units(), ergoflow.MaxWorld) }
 
 // admit forms a generation where there is none, or one with more members.
 func (m *Machine) admit() {
@@ -93,7 +95,7 @@ func (m *Machine) admit() {
 	if m.saving() {
 		return // a generation now would start from an older state than the one being saved
 	}
-	if g := m.current; g != nil && (g.phase != running || !g.stepped || !slices.ContainsFunc(m.workers, m.couldJoin)) {
+	if g := m.current; g != nil && (g.phase != running || !g.stepped || !m.hasJoiner(g)) {
 		return
 	}
 	candidates := m.candidates()
@@ -142,6 +144,13 @@ func (m *Machine) joiners(candidates []*worker) string {
 // isIdle reports whether a worker is prepared and no member of the generation.
 func (m *Machine) isIdle(w *worker) bool {
 	return w.phase == prepared && !w.draining && !m.waits(w) && !m.isExcluded(w) && !m.current.has(w.ID)
+}
+
+// hasJoiner reports whether a worker could join a generation. While it has all members that it can
+// have and none of them leaves, no worker is looked at: there may be thousands, and this is
+// asked at every message.
+func (m *Machine) hasJoiner(g *generation) bool {
+	return (len(g.members) < m.mostMembers() || m.leaving > 0) && slices.ContainsFunc(m.workers, m.couldJoin)
 }
 
 // couldJoin reports whether a worker is not a member of the generation, and could be one.
@@ -443,9 +452,15 @@ func (m *Machine) end(kind Ending, reason string) {
 		m.previous = g
 	}
 	m.gathering = g.phase != running && (kind == EndLost || kind == EndLeft)
+	if m.gatherUntil = m.now; g.waited < g.patience { // otherwise who is late is known
+		m.gatherUntil = m.now.Add(min(g.waited, m.config.PingTimeout))
+	}
 	for _, id := range g.members {
 		if w := m.byID(id); w != nil {
 			m.send(w, message.Abort{Generation: g.number, Reason: reason})
+			if m.turns() > 1 {
+				w.pinged = time.Time{} // now it has to hear how long the next ping may take
+			}
 		}
 	}
 	m.because(endPrefix(g.number) + reason)

@@ -110,7 +110,7 @@ func (m *Machine) lost() (Cause, string) {
 		return Checkpointing, fmt.Sprintf("there is no room for a checkpoint in %s", m.run.short.Path)
 	case g != nil && g.phase == running:
 		return Checkpointing, "the members have made the last step, and the coordinator waits for the checkpoint"
-	case m.Workers() == 0:
+	case !slices.ContainsFunc(m.workers, m.isOfUse):
 		return Idle, "no worker is connected that could work for the run"
 	case m.run.activity == activityScanning:
 		return Data, "the coordinator looks for shards and checkpoints"

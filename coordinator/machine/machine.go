@@ -14,8 +14,8 @@ import (
 type Config struct {
 	Release       ergoflow.Release
 	PingInterval  time.Duration // 250 ms: between pings of a member of the generation
-	PingedAtOnce  int           // 1,280: workers outside it that are pinged in each interval; where there are more, they take turns
-	PingTimeout   time.Duration // 1.5 s: a member's silence after which its session ends; others have as long
+	PingedAtOnce  int           // 512: workers outside it that are pinged in each interval; where there are more, they take turns
+	PingTimeout   time.Duration // 1.5 s: a member's silence after which its session ends; that of others, times the turns
 	Patience      time.Duration // 10 s: the coordinator's silence after which workers look for it elsewhere
 	Lease         time.Duration // 4 s: time after a heartbeat in which a worker may apply steps
 	Absence       time.Duration // 5 s: wait for a holder to come back; longer than Lease
@@ -32,7 +32,7 @@ const maxBackoff = 5 * time.Second
 
 func (c Config) withDefaults() Config {
 	c.PingInterval = cmp.Or(c.PingInterval, 250*time.Millisecond)
-	c.PingedAtOnce = cmp.Or(c.PingedAtOnce, 1280)
+	c.PingedAtOnce = cmp.Or(c.PingedAtOnce, 512)
 	c.PingTimeout = cmp.Or(c.PingTimeout, 1500*time.Millisecond)
 	c.Patience = cmp.Or(c.Patience, 10*time.Second)
 	c.Lease = cmp.Or(c.Lease, 4*time.Second)
@@ -59,6 +59,9 @@ type Machine struct {
 	workers   []*worker // in the order of their sessions, and so of ranks
 	sessions  map[Session]*worker
 	ids       map[ergoflow.WorkerID]*worker
+	addresses map[string]*worker         // by data address
+	leaving   int                        // workers that drain
+	phases    [phases]int                // workers in each phase
 	holders   map[ergoflow.WorkerID]bool // as the ledger has them
 	inherited bool                       // they are of another coordinator, or of this one before it was started again
 	numerics  uint32                     // of the workers that work; 0: there was none yet
@@ -70,12 +73,15 @@ type Machine struct {
 	ended     string      // why the last generation ended
 	// gathering: a worker was lost, or left, while a generation formed. If many go at once, each
 	// would cost a generation with messages to all members. So the next one forms at a tick.
-	gathering bool
-	stopping  bool
-	stopped   bool
-	orders    uint64    // to prepare, sent so far
-	departed  []process // the last maxWorkers that are gone, the newest last
-	goodput   account
+	// It waits as long as the last one has formed, up to PingTimeout: where forming takes long, those that are
+	// silent are then known together.
+	gathering   bool
+	gatherUntil time.Time
+	stopping    bool
+	stopped     bool
+	orders      uint64    // to prepare, sent so far
+	departed    []process // the last maxWorkers that are gone, the newest last
+	goodput     account
 
 	effects []Effect
 	reasons []string
@@ -129,13 +135,14 @@ const (
 	preparing               // told to prepare
 	prepared                // may be a member
 	failed                  // cannot continue the run
+	phases
 )
 
 // New returns the machine that continues from a ledger, or begins with the zero Ledger.
 // Its first event must be Start.
 func New(config Config, ledger Ledger) *Machine {
 	m := &Machine{config: config.withDefaults(), ledger: ledger, numerics: ledger.Numerics, earlier: max(1, ledger.Generation) - 1,
-		sessions: make(map[Session]*worker), ids: make(map[ergoflow.WorkerID]*worker)}
+		sessions: make(map[Session]*worker), ids: make(map[ergoflow.WorkerID]*worker), addresses: make(map[string]*worker)}
 	m.setHolders(ledger.Holders)
 	m.inherited = true
 	return m
@@ -343,12 +350,18 @@ func (m *Machine) silentFor(w *worker) time.Duration {
 
 func (m *Machine) add(w *worker) {
 	m.workers = append(m.workers, w)
-	m.sessions[w.session], m.ids[w.ID] = w, w
+	m.sessions[w.session], m.ids[w.ID], m.addresses[w.DataAddress] = w, w, w
+	m.phases[w.phase]++
 }
 
 func (m *Machine) remove(w *worker) {
 	delete(m.sessions, w.session)
 	delete(m.ids, w.ID)
+	delete(m.addresses, w.DataAddress)
+	if w.draining {
+		m.leaving--
+	}
+	m.phases[w.phase]--
 	m.forgetLinks(w.ID)
 	m.workers = slices.DeleteFunc(m.workers, func(v *worker) bool { return v == w })
 	m.departed = append(m.departed[max(0, len(m.departed)-maxWorkers+1):], w.process)

@@ -104,7 +104,7 @@ func (m *Machine) submit(e Submit) {
 	m.persist()
 	m.emit(Answer{})
 	for _, w := range m.workers {
-		w.reset()
+		m.reset(w)
 		w.steps = recent[Timing]{}
 	}
 	m.scan(fmt.Sprintf("run %s (%s) is submitted, until %s", e.Plan.Run, e.Plan.Experiment, e.Until))
@@ -135,8 +135,9 @@ func (m *Machine) extend(e Submit) {
 }
 
 // reset clears a worker's state in the last run.
-func (w *worker) reset() {
-	w.phase, w.reason = connected, ""
+func (m *Machine) reset(w *worker) {
+	m.enter(w, connected)
+	w.reason = ""
 	w.hasState, w.saving, w.state = false, false, ergoflow.Mark{}
 	w.slowness, w.weight = slowness{}, 0
 }
@@ -361,7 +362,7 @@ func (m *Machine) finish(why string) {
 	m.current = nil
 	for _, w := range m.workers {
 		m.send(w, message.Finish{Run: m.ledger.Plan.Run})
-		w.reset()
+		m.reset(w)
 	}
 	m.because(fmt.Sprintf("run %s is finished: %s", m.ledger.Plan.Run, why))
 }
@@ -380,7 +381,7 @@ func (m *Machine) withdraw(e Withdraw) {
 	m.persist()
 	for _, w := range m.workers {
 		m.send(w, message.Finish{Run: plan.Run})
-		w.reset()
+		m.reset(w)
 		w.steps = recent[Timing]{}
 	}
 	m.ended, m.run = "", run{}
@@ -398,7 +399,7 @@ func (m *Machine) fail(reason string) {
 	for _, w := range m.workers {
 		if w.phase == generating {
 			m.send(w, message.Finish{Run: m.ledger.Plan.Run})
-			w.phase = connected
+			m.enter(w, connected)
 		}
 	}
 }

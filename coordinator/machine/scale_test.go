@@ -144,20 +144,24 @@ func TestMoreWorkersThanARing(t *testing.T) {
 }
 
 // Where there are many workers, those outside the generation take turns to be pinged. A member is
-// pinged as often as in a small cluster, and one that falls silent is found as soon.
+// pinged as often as in a small cluster, and one that falls silent is found as soon. The others
+// may be silent for six times as long.
 func TestPingsTakeTurns(t *testing.T) {
 	const outside = 60
 	config := Config{PingedAtOnce: 10} // so six turns of 250 ms
 	m := New(config, Ledger{})
 	now := time.Unix(1_000_000, 0)
-	pings, closed := map[Session]int{}, map[Session]time.Time{}
+	pings, closed, formed := map[Session]int{}, map[Session]time.Time{}, false
 	step := func(e Event) {
 		effects, _ := m.Step(now, e)
 		for _, e := range effects {
 			switch e := e.(type) {
 			case Send:
-				if _, ok := e.Message.(message.Ping); ok {
+				if p, ok := e.Message.(message.Ping); ok {
 					pings[e.Session]++
+					if patient := p.Patience > 10*time.Second; formed && patient != (e.Session > 2) { // in turns of 1.5 s
+						t.Fatalf("session %d is told to wait for %v", e.Session, p.Patience)
+					}
 				}
 			case Close:
 				closed[e.Session] = now
@@ -190,6 +194,7 @@ func TestPingsTakeTurns(t *testing.T) {
 		t.Fatalf("the generation is %+v", m.current)
 	}
 	clear(pings)
+	formed = true
 	pass(15 * time.Second)
 	for s := Session(1); s <= outside+2; s++ {
 		want := 10 // 15 s in turns of 1.5 s
@@ -200,16 +205,24 @@ func TestPingsTakeTurns(t *testing.T) {
 			t.Errorf("session %d was pinged %d times in 15 s, not %d", s, pings[s], want)
 		}
 	}
+	formed = false
 	begin := now
 	silent[1], silent[7] = true, true
-	pass(5 * time.Second)
-	for s, most := range map[Session]time.Duration{1: 1600 * time.Millisecond, 7: 2850 * time.Millisecond} {
-		if took := closed[s].Sub(begin); closed[s].IsZero() || took < time.Second || took > most {
-			t.Errorf("session %d ends %v after its last message, not within %v", s, took, most)
+	pass(12 * time.Second)
+	for s, want := range map[Session]time.Duration{1: 1500 * time.Millisecond, 7: 9 * time.Second} {
+		if took := closed[s].Sub(begin); closed[s].IsZero() || took < want-500*time.Millisecond || took > want+1750*time.Millisecond {
+			t.Errorf("session %d ends %v after its last message, want about %v", s, took, want)
 		}
 	}
 	if len(closed) != 2 {
 		t.Errorf("sessions %v have ended", closed)
+	}
+	// When a generation ends, its members hear at once how long the next ping may take.
+	before := pings[2]
+	step(Withdraw{Reason: "cancelled"})
+	pass(50 * time.Millisecond)
+	if m.current != nil || pings[2] != before+1 {
+		t.Errorf("the generation is %+v, and its member was pinged %d times since it ended", m.current, pings[2]-before)
 	}
 }
 
@@ -253,4 +266,60 @@ func TestMemberThatWasRarelyPinged(t *testing.T) {
 	if m.current == nil || len(m.current.members) != 20 {
 		t.Fatalf("the generation is %+v", m.current)
 	}
+}
+
+// Where there are thousands of workers not all of them make shards, or prepare. Others take the
+// places of those that are lost.
+func TestIdleWorkersFillPlaces(t *testing.T) {
+	m := New(Config{}, Ledger{})
+	now := time.Unix(1_000_000, 0)
+	told := map[phase]map[Session]bool{generating: {}, preparing: {}}
+	step := func(e Event) {
+		effects, _ := m.Step(now, e)
+		for _, e := range effects {
+			if s, ok := e.(Send); ok {
+				switch s.Message.(type) {
+				case message.Generate:
+					told[generating][s.Session] = true
+				case message.Prepare:
+					told[preparing][s.Session] = true
+				}
+			}
+		}
+	}
+	join := func(first, last Session) {
+		for s := first; s <= last; s++ {
+			step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), DataAddress: fmt.Sprint("h", s, ":1")}}})
+		}
+	}
+	check := func(what string, p phase, n, working int) {
+		t.Helper()
+		if len(told[p]) != n || m.phases[p] != working {
+			t.Errorf("%s: %d workers were told to work, and %d do, want %d and %d", what, len(told[p]), m.phases[p], n, working)
+		}
+	}
+	lose := func(first, last Session) {
+		for s := first; s <= last; s++ {
+			step(Closed{Session: s, Reason: "killed"})
+		}
+		step(Tick{})
+	}
+	const shards, most = 2 * ergoflow.MaxWorld, ergoflow.MaxWorld
+	join(1, most/2)
+	step(Start{})
+	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
+	step(Scanned{Run: "r"})
+	join(most/2+1, maxPrepared+10)
+	check("shards are missing", generating, most, most)
+	lose(1, 2)
+	check("two have gone", generating, most+2, most)
+	present := make([]int, shards+1)
+	for k := range present {
+		present[k] = k
+	}
+	step(Scanned{Run: "r", Present: present})
+	check("all shards exist", generating, most+2, 0)
+	check("all shards exist", preparing, maxPrepared, maxPrepared)
+	lose(3, 5)
+	check("three have gone", preparing, maxPrepared+3, maxPrepared)
 }

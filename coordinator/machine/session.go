@@ -16,6 +16,9 @@ const (
 	maxID      = 128
 	maxAddress = 256
 	maxWorkers = ergoflow.MaxWorkers
+	// maxPrepared bounds the workers that prepare or are prepared, so that there is one in reserve
+	// for each member of the largest generation.
+	maxPrepared = 2 * ergoflow.MaxWorld
 )
 
 func (m *Machine) opened(e Opened) {
@@ -38,7 +41,7 @@ func (m *Machine) opened(e Opened) {
 	}
 	m.add(w)
 	protocol, _ := m.agree(p) // otherwise it is refused
-	m.send(w, message.Welcome{PingInterval: m.config.PingInterval, Patience: m.config.Patience, Lease: m.config.Lease, Protocol: protocol})
+	m.send(w, message.Welcome{PingInterval: m.config.PingInterval, Patience: m.patience(m.turns()), Lease: m.config.Lease, Protocol: protocol})
 	m.because(fmt.Sprintf("worker %s connected (%s)", w.ID, w.Device))
 	if m.chooseNumerics(); w.phase == connected {
 		m.instruct(w)
@@ -52,17 +55,15 @@ func (e Opened) process() process {
 // displace ends the sessions in whose place a process opens one.
 func (m *Machine) displace(e Opened) {
 	p := e.process()
-	for _, v := range slices.Clone(m.workers) {
-		switch {
-		// A worker may notice a broken stream before the coordinator does.
-		case v.process == p:
-			m.expel(v, "the same process opens a new session")
-		// It was started again while its host was cut off, so its stream did not break. Its
-		// id is another one then. Another host that claims the address has to wait until the
-		// coordinator gives the silent worker up.
-		case v.DataAddress == p.DataAddress && v.host == e.Host && m.silentFor(v) > 2*m.config.PingInterval:
-			m.expel(v, "silent, and another process took its address")
-		}
+	// A worker may notice a broken stream before the coordinator does.
+	if v := m.byID(p.ID); v != nil && v.process == p {
+		m.expel(v, "the same process opens a new session")
+	}
+	// It was started again while its host was cut off, so its stream did not break. Its
+	// id is another one then. Another host that claims the address has to wait until the
+	// coordinator gives the silent worker up.
+	if v := m.addresses[p.DataAddress]; v != nil && v.host == e.Host && m.silentFor(v) > 2*m.config.PingInterval {
+		m.expel(v, "silent, and another process took its address")
 	}
 }
 
@@ -105,14 +106,15 @@ func (m *Machine) conflict(w process) string {
 	case m.byID(w.ID) != nil:
 		return fmt.Sprintf("a worker %s is connected already", w.ID)
 	}
-	for _, v := range m.workers {
-		if v.DataAddress == w.DataAddress {
-			return fmt.Sprintf("worker %s has the data address %s already: start this one with another --listen", v.ID, w.DataAddress)
-		}
-		if v.loopback && w.elsewhere {
-			return fmt.Sprintf("it cannot reach worker %s, which receives gradients at %s: start that one again with --listen and an address that other hosts reach",
-				v.ID, v.DataAddress)
-		}
+	if v := m.addresses[w.DataAddress]; v != nil {
+		return fmt.Sprintf("worker %s has the data address %s already: start this one with another --listen", v.ID, w.DataAddress)
+	}
+	if !w.elsewhere {
+		return ""
+	}
+	if i := slices.IndexFunc(m.workers, func(v *worker) bool { return v.loopback }); i >= 0 {
+		return fmt.Sprintf("it cannot reach worker %s, which receives gradients at %s: start that one again with --listen and an address that other hosts reach",
+			m.workers[i].ID, m.workers[i].DataAddress)
 	}
 	return ""
 }
@@ -183,26 +185,16 @@ func (m *Machine) tick() {
 	}
 	m.run.holdersAbsentFor += passed
 	m.lastTick = m.now
-	outside := m.pingOutside()
+	turns := m.turns()
 	for _, w := range m.snapshot() {
 		w.heard = earlier(w.heard.Add(gap), m.now) // a message may have come since
 		if !w.asked.IsZero() {
 			w.asked = earlier(w.asked.Add(gap), m.now)
 		}
-		if m.silentFor(w) > m.config.PingTimeout {
-			m.expel(w, fmt.Sprintf("silent for %v", m.now.Sub(w.heard).Round(10*time.Millisecond)))
-			continue
-		}
-		interval := outside
 		if m.current != nil && m.current.has(w.ID) {
-			interval = m.config.PingInterval
-		}
-		if m.now.Sub(w.pinged) >= interval {
-			w.pinged = m.now
-			if w.asked.IsZero() {
-				w.asked = m.now
-			}
-			m.send(w, message.Ping{Heard: w.beat})
+			m.ping(w, 1)
+		} else {
+			m.ping(w, turns)
 		}
 	}
 	switch g := m.current; {
@@ -215,21 +207,47 @@ func (m *Machine) tick() {
 			m.expelLate()
 		}
 	}
+	m.fillPlaces()
 	m.checkLinks()
 	m.rescan()
-	m.gathering = false
+	m.gathering = m.gathering && m.now.Before(m.gatherUntil)
 }
 
-// pingOutside is the time between pings of a worker that is in no generation. Nobody waits for such a
-// worker, and a cluster may have thousands: their heartbeats would keep the processors
+// ping pings a worker if that is due, and ends its session if it has been silent for too long. It
+// has one in so many turns.
+func (m *Machine) ping(w *worker, turns int) {
+	if m.silentFor(w) > time.Duration(turns)*m.config.PingTimeout {
+		m.expel(w, fmt.Sprintf("silent for %v", m.now.Sub(w.heard).Round(10*time.Millisecond)))
+		return
+	}
+	if m.now.Sub(w.pinged) < time.Duration(turns)*m.config.PingInterval {
+		return
+	}
+	w.pinged = m.now
+	if w.asked.IsZero() {
+		w.asked = m.now
+	}
+	ping := message.Ping{Heard: w.beat}
+	if turns > 1 {
+		ping.Patience = m.patience(turns)
+	}
+	m.send(w, ping)
+}
+
+// turns is how many intervals pass between pings of a worker that is in no generation. Nobody waits
+// for such a worker, and a cluster may have thousands: their heartbeats would keep the processors
 // from the messages of those that train.
-func (m *Machine) pingOutside() time.Duration {
+func (m *Machine) turns() int {
 	n := len(m.workers)
 	if g := m.current; g != nil {
 		n -= len(g.members)
 	}
-	turns := max(1, (n+m.config.PingedAtOnce-1)/m.config.PingedAtOnce)
-	return time.Duration(turns) * m.config.PingInterval
+	return max(1, (n+m.config.PingedAtOnce-1)/m.config.PingedAtOnce)
+}
+
+// patience is that of a worker outside the generation with the coordinator.
+func (m *Machine) patience(turns int) time.Duration {
+	return m.config.Patience + time.Duration(turns-1)*m.config.PingInterval
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -284,6 +302,7 @@ func (m *Machine) drainFor(e Drain) {
 }
 
 func (m *Machine) leave(w *worker, why string) {
+	m.leaving++
 	w.draining, w.leaveReason = true, why
 	w.leaveBy = m.now.Add(m.config.DrainTimeout)
 }
@@ -303,7 +322,7 @@ func (m *Machine) transfer(e Transfer) {
 // the generation without them runs, or the state that only they have is saved, and in
 // any case after the drain time-out.
 func (m *Machine) release() {
-	if !slices.ContainsFunc(m.workers, func(w *worker) bool { return w.draining }) {
+	if m.leaving == 0 {
 		return
 	}
 	for _, w := range m.snapshot() {
@@ -364,7 +383,7 @@ func (m *Machine) lastHolder(w *worker) bool {
 
 // saving reports whether the coordinator awaits a checkpoint from a worker that leaves.
 func (m *Machine) saving() bool {
-	return slices.ContainsFunc(m.workers, func(w *worker) bool { return w.saving })
+	return m.leaving > 0 && slices.ContainsFunc(m.workers, func(w *worker) bool { return w.saving })
 }
 
 // workerPrepared makes a worker a candidate.
@@ -372,7 +391,7 @@ func (m *Machine) workerPrepared(w *worker, e message.Prepared) {
 	if !m.training() || e.Run != m.ledger.Plan.Run || w.phase != preparing || e.Number != w.order {
 		return
 	}
-	w.phase = prepared
+	m.enter(w, prepared)
 	m.because(fmt.Sprintf("worker %s is prepared", w.ID))
 	if m.run.settleBy.IsZero() {
 		m.run.settleBy = m.now.Add(m.config.Settle)
@@ -384,7 +403,8 @@ func (m *Machine) workerFailed(w *worker, e message.Failed) {
 	if m.ledger.Plan == nil || e.Run != m.ledger.Plan.Run || m.finished() || w.phase == failed {
 		return
 	}
-	w.phase, w.reason = failed, e.Reason
+	m.enter(w, failed)
+	w.reason = e.Reason
 	text := fmt.Sprintf("worker %s cannot continue the run: %s", w.ID, e.Reason)
 	m.emit(Warn{Text: text})
 	m.because(text)
@@ -402,12 +422,39 @@ func (m *Machine) instruct(w *worker) {
 	}
 	switch m.run.activity {
 	case activityGenerating:
-		w.phase = generating
+		if w.phase != generating && m.phases[generating] >= ergoflow.MaxWorld {
+			return // it would only burden the job queue
+		}
+		m.enter(w, generating)
 		m.send(w, message.Generate{Plan: *m.ledger.Plan})
 	case activityTraining:
+		if w.phase == connected && !w.hasState && m.phases[preparing]+m.phases[prepared] >= maxPrepared {
+			return
+		}
 		m.orders++
-		w.phase, w.order = preparing, m.orders
+		m.enter(w, preparing)
+		w.order = m.orders
 		m.send(w, message.Prepare{Number: w.order, Plan: *m.ledger.Plan, Follow: m.followed(w)})
+	}
+}
+
+// enter changes a worker's phase.
+func (m *Machine) enter(w *worker, p phase) {
+	m.phases[w.phase]--
+	m.phases[p]++
+	w.phase = p
+}
+
+// fillPlaces gives work to workers without any, in the place of those that are gone. Where there
+// are thousands, not all of them make shards, or prepare.
+func (m *Machine) fillPlaces() {
+	if m.phases[connected] == 0 {
+		return
+	}
+	for _, w := range m.workers {
+		if w.phase == connected {
+			m.instruct(w)
+		}
 	}
 }
 

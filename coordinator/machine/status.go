@@ -60,7 +60,7 @@ type WorkerStatus struct {
 	Version  string            `json:"version"`  // of its program
 	Protocol uint32            `json:"protocol"` // the newest that it speaks
 	Numerics uint32            `json:"numerics"` // by which it computes
-	// State is one of connected, generating, preparing, prepared (waits for the
+	// State is one of connected (without work), generating, preparing, prepared (waits for the
 	// next generation), aside (left out of it for a while), reporting, loading, ready,
 	// training, draining, failed.
 	State  string `json:"state"`

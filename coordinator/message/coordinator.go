@@ -34,7 +34,10 @@ type (
 		Term   uint64 // as in Welcome
 	}
 	// Ping asks for a Heartbeat.
-	Ping struct{ Heard uint64 } // number of the last heartbeat that came; 0: none yet
+	Ping struct {
+		Heard    uint64        // number of the last heartbeat that came; 0: none yet
+		Patience time.Duration // as in Welcome, until the next ping; 0: that of Welcome
+	}
 
 	// Generate: pull jobs of this run from the queue.
 	Generate struct {

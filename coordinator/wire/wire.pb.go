@@ -1990,7 +1990,8 @@ func (x *Refuse) GetTerm() uint64 {
 // Ping asks for a Heartbeat.
 type Ping struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Heard         uint64                 `protobuf:"varint,1,opt,name=heard,proto3" json:"heard,omitempty"` // number of the last heartbeat that came; zero: none yet
+	Heard         uint64                 `protobuf:"varint,1,opt,name=heard,proto3" json:"heard,omitempty"`        // number of the last heartbeat that came; zero: none yet
+	Patience      float64                `protobuf:"fixed64,2,opt,name=patience,proto3" json:"patience,omitempty"` // seconds, as in Welcome, until the next ping; zero: that of Welcome
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2028,6 +2029,13 @@ func (*Ping) Descriptor() ([]byte, []int) {
 func (x *Ping) GetHeard() uint64 {
 	if x != nil {
 		return x.Heard
+	}
+	return 0
+}
+
+func (x *Ping) GetPatience() float64 {
+	if x != nil {
+		return x.Patience
 	}
 	return 0
 }
@@ -6456,9 +6464,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x10accept_plaintext\x18\x04 \x01(\bR\x0facceptPlaintext\"4\n" +
 	"\x06Refuse\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\x1c\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"8\n" +
 	"\x04Ping\x12\x14\n" +
-	"\x05heard\x18\x01 \x01(\x04R\x05heard\"\x83\x01\n" +
+	"\x05heard\x18\x01 \x01(\x04R\x05heard\x12\x1a\n" +
+	"\bpatience\x18\x02 \x01(\x01R\bpatience\"\x83\x01\n" +
 	"\bGenerate\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12\x19\n" +
 	"\bnats_url\x18\x02 \x01(\tR\anatsUrl\x12\x14\n" +

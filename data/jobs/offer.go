@@ -7,11 +7,17 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 const (
 	idle    = 24 * time.Hour   // after which the server removes a run's consumer without workers
 	renewal = 10 * time.Second // between looks whether it did
+	// maxWaiting bounds the workers that wait for a job of a run. The coordinator asks MaxWorld at most
+	// to make shards; requests of workers that have stopped count until they expire. A
+	// server's default is 512.
+	maxWaiting = 2 * ergoflow.MaxWorld
 )
 
 func consumerName(run string) string { return "run-" + run }
@@ -20,6 +26,10 @@ func consumerName(run string) string { return "run-" + run }
 func (q *Queue) offer(ctx context.Context, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
+	waiting := maxWaiting
+	if old, err := q.js.Consumer(ctx, jobsStream, consumerName(run)); err == nil {
+		waiting = old.CachedInfo().Config.MaxWaiting // a server does not change it
+	}
 	_, err := q.js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{
 		Durable:       consumerName(run),
 		FilterSubject: subject("jobs", run, "*"),
@@ -29,6 +39,7 @@ func (q *Queue) offer(ctx context.Context, run string) error {
 		// server's limit would stay in the queue, undelivered, without a reason.
 		MaxDeliver:        -1,
 		MaxAckPending:     -1,
+		MaxWaiting:        waiting,
 		InactiveThreshold: idle,
 	})
 	return err

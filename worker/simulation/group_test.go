@@ -50,7 +50,7 @@ func (w *world) newCoordinators() {
 	if w.oneIn(2) {
 		w.weather.patience = 3 * time.Second
 	}
-	if w.oneIn(3) { // no safety rests on a leader's stepping down by itself
+	if w.oneIn(3) || w.sabotage.lingers { // no safety rests on a leader's stepping down by itself
 		w.weather.contact = time.Hour
 	}
 }

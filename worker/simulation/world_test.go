@@ -69,7 +69,7 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 		faults: w.between(5*time.Second, 30*time.Second), pause: w.between(300*time.Millisecond, 4*time.Second),
 		crash: 200 + r.IntN(5000), twice: 3 + r.IntN(100), unsaved: 2 + r.IntN(50),
 		slow: w.between(time.Millisecond, 80*time.Millisecond), gradient: w.between(10*time.Millisecond, 400*time.Millisecond),
-		workers: 1 + r.IntN(5), knownDead: r.IntN(3) > 0, pinged: int(seed % 3), // as in a large cluster, for two of three seeds
+		workers: 1 + r.IntN(5), knownDead: r.IntN(3) > 0, pinged: int(seed % 8 / 7), // one in eight pings as a coordinator of thousands does
 	}
 	first := w.addRun(w.newPlan("r"), ergoflow.WorkerBounds{})
 	if r.IntN(4) == 0 {

@@ -43,18 +43,23 @@ type process struct {
 type seen struct {
 	at          map[kind]span
 	count       map[kind]int
-	formed      map[uint64]bool // generations
-	generation  uint64          // the newest
-	world       int             // its members, once one of them has stepped
-	stepped     int             // members that have
-	first, last time.Time       // when the first and the last of them did
-	failures    map[string]int  // by reason
+	are         map[kind]map[int]bool // stubs that have joined, and those that are prepared
+	lost        int                   // sessions that broke
+	formed      map[uint64]bool       // generations
+	generation  uint64                // the newest
+	world       int                   // its members, once one of them has stepped
+	stepped     int                   // members that have
+	first, last time.Time             // when the first and the last of them did
+	failures    map[string]int        // by reason
 }
 
 // span is from the first to the last event of a kind since the counts were reset.
 type span struct{ first, last time.Time }
 
-func (s *seen) reset() { s.at, s.count = map[kind]span{}, map[kind]int{} }
+func (s *seen) reset() {
+	s.at, s.count = map[kind]span{}, map[kind]int{}
+	s.are = map[kind]map[int]bool{joined: {}, prepared: {}}
+}
 
 func (s *seen) add(e event) {
 	at := time.Unix(0, e.Nanosecond)
@@ -69,6 +74,14 @@ func (s *seen) add(e event) {
 		in.last = at
 	}
 	s.at[e.Kind] = in
+	switch e.Kind {
+	case joined, prepared:
+		s.are[e.Kind][e.Worker] = true
+	case lost:
+		s.lost++
+		delete(s.are[joined], e.Worker)
+		delete(s.are[prepared], e.Worker)
+	}
 	if e.Kind == failed {
 		s.failures[e.Text]++
 	}
@@ -159,7 +172,7 @@ func (c *cluster) add(count, several int) error {
 		return err
 	}
 	p := &process{Cmd: exec.Command(self), count: count}
-	p.Env = append(os.Environ(), stubOrder+"="+string(encoded))
+	p.Env = append(os.Environ(), stubOrder+"="+string(encoded), "GOGC=400") // each has a hundred workers' garbage
 	p.Stderr = os.Stderr
 	output, writer, err := os.Pipe() // not StdoutPipe: Wait would close it before all is read
 	if err != nil {

@@ -9,7 +9,8 @@
 // turn
 //
 //   - the join of all, before there is a run;
-//   - the making of N + 1 shards through the job queue, each stub with a connection to it;
+//   - the making of as many shards as a generation has members, and one, through the job queue, to
+//     which each stub that makes some has a connection;
 //   - the forming of the first generation: from when the last stub is prepared until every member
 //     has made its first step;
 //   - the death of a tenth at once, by SIGKILL of a process: until every other one has made a step;
@@ -62,7 +63,7 @@ func measureAll() error {
 		os.Exit(2)
 	}
 	var failures error
-	fmt.Println("| workers | what | seconds | rate | generations | coordinator: CPU, s | memory, MiB |\n|---:|---|---:|---:|---:|---:|---:|")
+	fmt.Println("| workers | what | seconds | rate | generations | sessions lost | coordinator: CPU, s | memory, MiB |\n|---:|---|---:|---:|---:|---:|---:|---:|")
 	for _, text := range flag.Args()[1:] {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 2 {
@@ -85,6 +86,7 @@ type measurement struct {
 	n       int
 	before  usage
 	formed  int
+	lost    int
 	members int // of a generation of all
 }
 
@@ -94,12 +96,13 @@ func measure(ctx context.Context, program string, n, functions int, gossip bool,
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c, err := open(ctx, program, dir, (functions+n-1)/n, gossip, pace)
+	members := min(n, ergoflow.MaxWorld)
+	c, err := open(ctx, program, dir, (functions+members-1)/members, gossip, pace)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	m := &measurement{cluster: c, n: n, members: min(n, ergoflow.MaxWorld)}
+	m := &measurement{cluster: c, n: n, members: members}
 	for _, part := range []func(context.Context) error{m.join, m.generate, m.kill, m.replace} {
 		if err := part(ctx); err != nil {
 			return err
@@ -117,9 +120,9 @@ func (m *measurement) report(what string, seconds float64, rate string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("| %d | %s | %.2f | %s | %d | %.2f | %.0f, peak %.0f |\n", m.n, what, seconds, rate,
-		len(m.seen.formed)-m.formed, u.cpu-m.before.cpu, u.now, u.peak)
-	m.before, m.formed = u, len(m.seen.formed)
+	fmt.Printf("| %d | %s | %.2f | %s | %d | %d | %.2f | %.0f, peak %.0f |\n", m.n, what, seconds, rate,
+		len(m.seen.formed)-m.formed, m.seen.lost-m.lost, u.cpu-m.before.cpu, u.now, u.peak)
+	m.before, m.formed, m.lost = u, len(m.seen.formed), m.seen.lost
 	return nil
 }
 
@@ -131,16 +134,16 @@ func (m *measurement) join(ctx context.Context) error {
 			}
 		}
 	}
-	if err := m.await(ctx, "the join of all", func(s *seen) bool { return s.count[joined] == m.n }); err != nil {
+	if err := m.await(ctx, "the join of all", func(s *seen) bool { return len(s.are[joined]) == m.n }); err != nil {
 		return err
 	}
 	took := m.seen.at[joined].last.Sub(m.seen.at[began].first).Seconds()
 	return m.report("all join", took, fmt.Sprintf("%.0f joins/s", float64(m.n)/took))
 }
 
-// generate submits the run. Every worker may be a member, since there are as many shards.
+// generate submits the run. There are as many shards as a generation has members.
 func (m *measurement) generate(ctx context.Context) error {
-	plan, err := newPlan(m.n, m.functions)
+	plan, err := newPlan(m.members, m.functions)
 	if err != nil {
 		return err
 	}
@@ -155,7 +158,7 @@ func (m *measurement) generate(ctx context.Context) error {
 	if err := m.report(fmt.Sprintf("%d shards are made", plan.Shards+1), took, fmt.Sprintf("%.0f jobs/s", float64(plan.Shards+1)/took)); err != nil {
 		return err
 	}
-	if err := m.await(ctx, "all prepared", func(s *seen) bool { return s.count[prepared] == m.n }); err != nil {
+	if err := m.await(ctx, "all prepared", func(s *seen) bool { return len(s.are[prepared]) >= min(m.n, 2*ergoflow.MaxWorld) }); err != nil {
 		return err
 	}
 	if err := m.awaitStep(ctx, 0, m.members); err != nil {
@@ -208,7 +211,7 @@ func (m *measurement) refill(ctx context.Context, before uint64, count int) erro
 	if err := m.add(count, 1); err != nil {
 		return err
 	}
-	if err := m.await(ctx, "newcomers prepared", func(s *seen) bool { return s.count[prepared] >= count }); err != nil {
+	if err := m.await(ctx, "newcomers", func(s *seen) bool { return len(s.are[joined]) >= count }); err != nil {
 		return err
 	}
 	if m.n-count >= ergoflow.MaxWorld {

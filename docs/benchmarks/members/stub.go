@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
@@ -53,6 +55,7 @@ const (
 	formed   kind = "formed"   // it reports to a generation
 	stepped  kind = "stepped"  // it makes the first step of a generation
 	left     kind = "left"     // the coordinator let it go, as it asked
+	lost     kind = "lost"     // its session broke; like a worker it opens another one
 	failed   kind = "failed"   // anything else that ended it
 )
 
@@ -80,9 +83,18 @@ func runStubs(encoded string) error {
 	for i := range o.Count {
 		all.Go(func() {
 			time.Sleep(time.Duration(i) * o.Every)
-			s := &stub{order: o, number: o.First + i, step: -1, tell: tell}
-			if err := s.work(drain); err != nil {
-				tell(event{Kind: failed, Worker: s.number, Text: err.Error()})
+			for number := o.First + i; ; {
+				s := &stub{order: o, number: number, step: -1, tell: tell}
+				err := s.work(drain)
+				switch code := status.Code(err); {
+				case err == nil:
+					return
+				case drain.Err() == nil && (code == codes.Aborted || code == codes.Unavailable):
+					tell(event{Kind: lost, Worker: number, Text: err.Error()})
+				default:
+					tell(event{Kind: failed, Worker: number, Text: err.Error()})
+					return
+				}
 			}
 		})
 	}
