@@ -31,7 +31,8 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne|SharedHosts|SlowPairs|RollingUpgrade
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|WorkerCountsAgree|WorkerCountsAgreeOnProbes|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SharedHosts|SlowPairs
+E2E_LONG := CoordinatorMoves|RollingUpgrade|SecuredOneByOne|Wiretap
 E2E_STORES := OwnNATS|OwnNATSSeveral|StoreNATS|StoreS3
 E2E_UPGRADES := RollingUpgrade|UpgradeOfNumerics
 
@@ -65,7 +66,7 @@ quick: ## run the tests of the inner loop (under a minute, once compiled)
 	$(GO) test -short $$($(GO) list ./... | grep -vE '$(SLOW)')
 
 e2e: setup ## run whole clusters: killed, cut off, of any size, with a thousand workers (ten to twenty minutes)
-	$(GO) test -count=1 -v -timeout 40m -run '^Test($(E2E))$$' ./cmd/ergoflow -args -e2e
+	$(GO) test -count=1 -v -timeout 40m -run '^Test($(E2E)|$(E2E_LONG))$$' ./cmd/ergoflow -args -e2e
 
 simulate: ## simulate the cluster's protocol, and the queue of runs, under faults; SEEDS=10000, or SEED=17 for one with its trace
 	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))

@@ -11,7 +11,7 @@ func TestParseWorkerBounds(t *testing.T) {
 			t.Errorf("%q: %+v %q %v, want %+v", text, b, b, err, want)
 		}
 	}
-	for _, text := range []string{"", "x", "0", "-1", "4:2", "1:2:3", "4097", ":0", "0:", "1e3", " 2"} {
+	for _, text := range []string{"", "x", "0", "-1", "4:2", "1:2:3", "10241", ":0", "0:", "1e3", " 2"} {
 		if b, err := ParseWorkerBounds(text); err == nil {
 			t.Errorf("%q: %+v", text, b)
 		}

@@ -259,7 +259,7 @@ func TestMemberThatWasRarelyPinged(t *testing.T) {
 	}
 	step(Scanned{Run: "r", Present: present})
 	for _, w := range m.snapshot() {
-		w.phase = prepared
+		m.enter(w, prepared)
 	}
 	m.form(m.snapshot(), "all may train")
 	tick(time.Second)
