@@ -150,7 +150,7 @@ func (l *loop) outcomes() []queue.Finished {
 
 // noteWorkers tells the queue how many workers there are, when that changes.
 func (l *loop) noteWorkers() {
-	if n := l.fleet.Workers(); n != l.workers && l.started {
+	if n := l.fleet.Workers(); n != l.workers {
 		l.workers = n
 		l.stepQueue(queue.Workers{Count: n})
 	}

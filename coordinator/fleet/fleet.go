@@ -262,13 +262,7 @@ func (f *Fleet) opened(e machine.Opened) {
 			e.Refusal = cmp.Or(e.Refusal, s.machine.Conflict(e))
 		}
 	}
-	if len(f.slots) > 1 {
-		for _, v := range f.sessions {
-			if v.slot != to {
-				e.Others++
-			}
-		}
-	}
+	e.Others = len(f.sessions) - to.machine.Sessions()
 	delete(f.moves, e.Hello.Worker.ID)
 	f.sessions[e.Session] = session{to, e.Hello.Worker.ID}
 	f.step(to, e)

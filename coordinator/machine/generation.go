@@ -85,11 +85,11 @@ func (m *Machine) candidates() []*worker {
 	return c[:min(len(c), m.mostMembers())]
 }
 
-func (m *Machine) mostMembers() int { return min(m.ledger.Plan.Units(), ergoflow.MaxWorld) }
+func (m *Machine) mostMembers() int { return ergoflow.WorkerBounds{}.Useful(*m.ledger.Plan) }
 
 // admit forms a generation where there is none, or one with more members.
 func (m *Machine) admit() {
-	if !m.training() || m.run.paused || m.gathering || m.now.Before(m.run.notBefore) {
+	if !m.training() || m.run.paused || !m.gatherUntil.IsZero() || m.now.Before(m.run.notBefore) {
 		return
 	}
 	if m.saving() {
@@ -451,16 +451,17 @@ func (m *Machine) end(kind Ending, reason string) {
 	if g.phase != reporting {
 		m.previous = g
 	}
-	m.gathering = g.phase != running && (kind == EndLost || kind == EndLeft)
-	if m.gatherUntil = m.now; g.waited < g.patience { // otherwise who is late is known
-		m.gatherUntil = m.now.Add(min(g.waited, m.config.PingTimeout))
+	m.gatherUntil = time.Time{}
+	if g.phase != running && (kind == EndLost || kind == EndLeft) {
+		m.gatherUntil = m.now
+		if g.waited < g.patience { // otherwise who is late is known
+			m.gatherUntil = m.now.Add(min(g.waited, m.config.PingTimeout))
+		}
 	}
 	for _, id := range g.members {
 		if w := m.byID(id); w != nil {
 			m.send(w, message.Abort{Generation: g.number, Reason: reason})
-			if m.turns() > 1 {
-				w.pinged = time.Time{} // now it has to hear how long the next ping may take
-			}
+			w.pinged = time.Time{} // it has to hear how long the next ping may take from now on
 		}
 	}
 	m.because(endPrefix(g.number) + reason)

@@ -61,7 +61,7 @@ type Machine struct {
 	ids       map[ergoflow.WorkerID]*worker
 	addresses map[string]*worker         // by data address
 	leaving   int                        // workers that drain
-	phases    [phases]int                // workers in each phase
+	phases    [failed + 1]int            // workers in each phase
 	holders   map[ergoflow.WorkerID]bool // as the ledger has them
 	inherited bool                       // they are of another coordinator, or of this one before it was started again
 	numerics  uint32                     // of the workers that work; 0: there was none yet
@@ -71,11 +71,11 @@ type Machine struct {
 	previous  *generation // the last one that has ended after its members were told to connect
 	links     []*cutLink  // between connected workers
 	ended     string      // why the last generation ended
-	// gathering: a worker was lost, or left, while a generation formed. If many go at once, each
-	// would cost a generation with messages to all members. So the next one forms at a tick.
-	// It waits as long as the last one has formed, up to PingTimeout: where forming takes long, those that are
-	// silent are then known together.
-	gathering   bool
+	// gatherUntil is when the next generation may form after a worker was lost, or left, while one
+	// formed; zero: that was not so, or a tick since then has come. If many go at once, each would
+	// cost a generation with messages to all members. It is as long after the end as that generation
+	// had been forming, at most PingTimeout: where forming takes long, those that are silent are then
+	// known together.
 	gatherUntil time.Time
 	stopping    bool
 	stopped     bool
@@ -135,7 +135,6 @@ const (
 	preparing               // told to prepare
 	prepared                // may be a member
 	failed                  // cannot continue the run
-	phases
 )
 
 // New returns the machine that continues from a ledger, or begins with the zero Ledger.
@@ -254,6 +253,9 @@ func (m *Machine) Raise(last ergoflow.Generation) { m.taken = max(m.taken, last)
 // Generation is the last generation that the machine has begun.
 func (m *Machine) Generation() ergoflow.Generation { return m.ledger.Generation }
 
+// Sessions counts the open ones.
+func (m *Machine) Sessions() int { return len(m.workers) }
+
 // Workers counts those that do not leave, and can work for the run or have none.
 func (m *Machine) Workers() int {
 	n := 0
@@ -332,20 +334,18 @@ func (m *Machine) byID(id ergoflow.WorkerID) *worker { return m.ids[id] }
 func (m *Machine) hear(s Session) *worker {
 	w := m.worker(s)
 	if w != nil {
-		w.speaks(m.now)
+		w.heard, w.asked = m.now, time.Time{}
 	}
 	return w
 }
 
-func (w *worker) speaks(now time.Time) { w.heard, w.asked = now, time.Time{} }
-
 // silentFor is how long a worker that was pinged has not been heard. The time before the ping
-// counts as far as it would for a member.
+// counts as far as it can for a member.
 func (m *Machine) silentFor(w *worker) time.Duration {
 	if w.asked.IsZero() {
 		return 0
 	}
-	return m.now.Sub(later(w.heard, w.asked.Add(-m.config.PingInterval)))
+	return min(m.now.Sub(w.heard), m.now.Sub(w.asked)+m.config.PingInterval)
 }
 
 func (m *Machine) add(w *worker) {

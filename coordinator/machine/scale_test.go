@@ -77,12 +77,8 @@ func thousand(b *testing.B, shards int) map[string]time.Duration {
 		}
 	}
 	step("start", Start{})
-	present := make([]int, shards+1)
-	for k := range present {
-		present[k] = k
-	}
-	step("submit", Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
-	step("scanned", Scanned{Run: "r", Present: present})
+	step("submit", submitted(shards))
+	step("scanned", scanned(shards))
 	for s := Session(1); s < members; s++ {
 		hello(s)
 	}
@@ -116,6 +112,24 @@ func used(b *testing.B) time.Duration {
 	return time.Duration(t.Nano())
 }
 
+// opened is the session of a worker on a host of its own.
+func opened(s Session) Opened {
+	return Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), DataAddress: fmt.Sprint("h", s, ":1")}}}
+}
+
+// submitted is a run of so many shards, and scanned finds them all.
+func submitted(shards int) Submit {
+	return Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain}
+}
+
+func scanned(shards int) Scanned {
+	e := Scanned{Run: "r"}
+	for k := range shards + 1 {
+		e.Present = append(e.Present, k)
+	}
+	return e
+}
+
 // A generation has no more members than a ring can have, whatever the shards.
 func TestMoreWorkersThanARing(t *testing.T) {
 	m := New(Config{}, Ledger{})
@@ -125,15 +139,11 @@ func TestMoreWorkersThanARing(t *testing.T) {
 		m.Step(now, e)
 	}
 	const shards, workers = 2 * ergoflow.MaxWorld, ergoflow.MaxWorld + 1
-	present := make([]int, shards+1)
-	for k := range present {
-		present[k] = k
-	}
 	step(Start{})
-	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
-	step(Scanned{Run: "r", Present: present})
+	step(submitted(shards))
+	step(scanned(shards))
 	for s := Session(1); s <= workers; s++ {
-		step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), DataAddress: fmt.Sprint("h", s, ":1")}}})
+		step(opened(s))
 	}
 	for s := Session(1); s <= workers; s++ {
 		step(Received{s, message.Prepared{Run: "r", Number: m.worker(s).order}})
@@ -181,10 +191,10 @@ func TestPingsTakeTurns(t *testing.T) {
 		}
 	}
 	step(Start{})
-	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 2, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
-	step(Scanned{Run: "r", Present: []int{0, 1, 2}})
+	step(submitted(2))
+	step(scanned(2))
 	for s := Session(1); s <= outside+2; s++ {
-		step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), DataAddress: fmt.Sprint("h", s, ":1")}}})
+		step(opened(s))
 	}
 	for s := Session(1); s <= 2; s++ {
 		step(Received{s, message.Prepared{Run: "r", Number: m.worker(s).order}})
@@ -241,7 +251,7 @@ func TestMemberThatWasRarelyPinged(t *testing.T) {
 	}
 	step(Start{})
 	for s := Session(1); s <= 20; s++ { // 20 turns, 5 s
-		step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), DataAddress: fmt.Sprint("h", s, ":1")}}})
+		step(opened(s))
 	}
 	tick := func(d time.Duration) {
 		for end := now.Add(d); now.Before(end); {
@@ -252,12 +262,8 @@ func TestMemberThatWasRarelyPinged(t *testing.T) {
 		}
 	}
 	tick(4900 * time.Millisecond) // just before the pings
-	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 20, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
-	present := make([]int, 21)
-	for k := range present {
-		present[k] = k
-	}
-	step(Scanned{Run: "r", Present: present})
+	step(submitted(20))
+	step(scanned(20))
 	for _, w := range m.snapshot() {
 		m.enter(w, prepared)
 	}
@@ -289,7 +295,7 @@ func TestIdleWorkersFillPlaces(t *testing.T) {
 	}
 	join := func(first, last Session) {
 		for s := first; s <= last; s++ {
-			step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), DataAddress: fmt.Sprint("h", s, ":1")}}})
+			step(opened(s))
 		}
 	}
 	check := func(what string, p phase, n, working int) {
@@ -307,17 +313,13 @@ func TestIdleWorkersFillPlaces(t *testing.T) {
 	const shards, most = 2 * ergoflow.MaxWorld, ergoflow.MaxWorld
 	join(1, most/2)
 	step(Start{})
-	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
+	step(submitted(shards))
 	step(Scanned{Run: "r"})
 	join(most/2+1, maxPrepared+10)
 	check("shards are missing", generating, most, most)
 	lose(1, 2)
 	check("two have gone", generating, most+2, most)
-	present := make([]int, shards+1)
-	for k := range present {
-		present[k] = k
-	}
-	step(Scanned{Run: "r", Present: present})
+	step(scanned(shards))
 	check("all shards exist", generating, most+2, 0)
 	check("all shards exist", preparing, maxPrepared, maxPrepared)
 	lose(3, 5)

@@ -147,7 +147,7 @@ func (m *Machine) alive(e Alive) {
 	if w == nil || w.Secret != e.Secret {
 		return
 	}
-	w.speaks(m.now)
+	m.hear(w.session)
 	if w.saving {
 		w.leaveBy = m.now.Add(m.config.DrainTimeout)
 	}
@@ -210,7 +210,9 @@ func (m *Machine) tick() {
 	m.fillPlaces()
 	m.checkLinks()
 	m.rescan()
-	m.gathering = m.gathering && m.now.Before(m.gatherUntil)
+	if !m.now.Before(m.gatherUntil) {
+		m.gatherUntil = time.Time{}
+	}
 }
 
 // ping pings a worker if that is due, and ends its session if it has been silent for too long. It
@@ -227,11 +229,7 @@ func (m *Machine) ping(w *worker, turns int) {
 	if w.asked.IsZero() {
 		w.asked = m.now
 	}
-	ping := message.Ping{Heard: w.beat}
-	if turns > 1 {
-		ping.Patience = m.patience(turns)
-	}
-	m.send(w, ping)
+	m.send(w, message.Ping{Heard: w.beat, Patience: m.patience(turns)})
 }
 
 // turns is how many intervals pass between pings of a worker that is in no generation. Nobody waits
@@ -245,20 +243,13 @@ func (m *Machine) turns() int {
 	return max(1, (n+m.config.PingedAtOnce-1)/m.config.PingedAtOnce)
 }
 
-// patience is that of a worker outside the generation with the coordinator.
+// patience is how long a worker that has one in so many turns waits for the coordinator.
 func (m *Machine) patience(turns int) time.Duration {
 	return m.config.Patience + time.Duration(turns-1)*m.config.PingInterval
 }
 
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
 		return b
 	}
 	return a
@@ -420,17 +411,14 @@ func (m *Machine) instruct(w *worker) {
 	if w.phase == failed || w.draining || m.waits(w) || m.ledger.Plan == nil || m.finished() {
 		return
 	}
+	if w.phase == connected && !w.hasState && !m.hasPlace() {
+		return
+	}
 	switch m.run.activity {
 	case activityGenerating:
-		if w.phase != generating && m.phases[generating] >= ergoflow.MaxWorld {
-			return // it would only burden the job queue
-		}
 		m.enter(w, generating)
 		m.send(w, message.Generate{Plan: *m.ledger.Plan})
 	case activityTraining:
-		if w.phase == connected && !w.hasState && m.phases[preparing]+m.phases[prepared] >= maxPrepared {
-			return
-		}
 		m.orders++
 		m.enter(w, preparing)
 		w.order = m.orders
@@ -445,10 +433,18 @@ func (m *Machine) enter(w *worker, p phase) {
 	w.phase = p
 }
 
-// fillPlaces gives work to workers without any, in the place of those that are gone. Where there
-// are thousands, not all of them make shards, or prepare.
+// hasPlace reports whether one more worker may make shards, or prepare. Where there are thousands
+// not all of them do: further ones would only burden the job queue, and wait.
+func (m *Machine) hasPlace() bool {
+	if m.run.activity == activityGenerating {
+		return m.phases[generating] < ergoflow.MaxWorld
+	}
+	return m.phases[preparing]+m.phases[prepared] < maxPrepared
+}
+
+// fillPlaces gives work to workers without any, in the place of those that are gone.
 func (m *Machine) fillPlaces() {
-	if m.phases[connected] == 0 {
+	if m.phases[connected] == 0 || !m.hasPlace() {
 		return
 	}
 	for _, w := range m.workers {

@@ -36,7 +36,7 @@ type (
 	// Ping asks for a Heartbeat.
 	Ping struct {
 		Heard    uint64        // number of the last heartbeat that came; 0: none yet
-		Patience time.Duration // as in Welcome, until the next ping; 0: that of Welcome
+		Patience time.Duration // as in Welcome, from now on; 0: as before
 	}
 
 	// Generate: pull jobs of this run from the queue.

@@ -1991,7 +1991,7 @@ func (x *Refuse) GetTerm() uint64 {
 type Ping struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Heard         uint64                 `protobuf:"varint,1,opt,name=heard,proto3" json:"heard,omitempty"`        // number of the last heartbeat that came; zero: none yet
-	Patience      float64                `protobuf:"fixed64,2,opt,name=patience,proto3" json:"patience,omitempty"` // seconds, as in Welcome, until the next ping; zero: that of Welcome
+	Patience      float64                `protobuf:"fixed64,2,opt,name=patience,proto3" json:"patience,omitempty"` // seconds, as in Welcome, from now on; zero: as before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

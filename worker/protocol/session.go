@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -23,7 +22,6 @@ type Session struct {
 	now         time.Time // of the event being handled
 	heard       time.Time // last message of the coordinator
 	patience    time.Duration
-	usual       time.Duration // the patience that Welcome has told
 	lease       lease
 	over        bool
 	draining    bool                // the worker has asked to leave
@@ -138,12 +136,13 @@ func (s *Session) welcome(w message.Welcome) {
 	if w.Patience > 0 {
 		s.patience = w.Patience
 	}
-	s.usual = s.patience
 	s.lease.length = w.Lease
 }
 
 func (s *Session) ping(p message.Ping) {
-	s.patience = cmp.Or(p.Patience, s.usual)
+	if p.Patience > 0 {
+		s.patience = p.Patience
+	}
 	s.lease.heard(p.Heard)
 	s.send(message.Heartbeat{Doing: s.doing(), Number: s.lease.beat(s.now), Run: s.followed.Run, State: s.followed.Mark})
 	s.proceed() // a step may wait for the lease

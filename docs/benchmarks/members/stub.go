@@ -83,7 +83,8 @@ func runStubs(encoded string) error {
 	for i := range o.Count {
 		all.Go(func() {
 			time.Sleep(time.Duration(i) * o.Every)
-			for number := o.First + i; ; {
+			number := o.First + i
+			for {
 				s := &stub{order: o, number: number, step: -1, tell: tell}
 				err := s.work(drain)
 				switch code := status.Code(err); {

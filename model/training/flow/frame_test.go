@@ -204,7 +204,7 @@ func storeSamples(t *testing.T, samples []float32, dim int) (*shard.Shard, flow.
 // network reads, and what is restored are those of its Gaussian closure.
 func TestWhitened(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: a long simulation")
+		t.Skip("-short: a long simulation by code that shorter tests run, too")
 	}
 	f, err := family.ByName(`{"name":"linear","dim":3,"box":[-9,9],"parameters":{"k":"uniform(1, 4)","m":"vector(normal(0, 3))"},"drift":"-k*(x - m)","diffusion":"1"}`)
 	if err != nil {
