@@ -6,11 +6,13 @@ import (
 	"net"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/ergoflow/ergoflow"
 )
 
-// maxMembers bounds the members that a flood of made-up ones can add; a coordinator takes
-// half as many workers.
-const maxMembers = 8192
+// maxMembers bounds the members that a flood of made-up ones can add: as many workers as a
+// coordinator takes, and as many that have been replaced and are not forgotten yet.
+const maxMembers = 2 * ergoflow.MaxWorkers
 
 // NotifyAlive is called with every member that a message says is alive, before memberlist
 // notes it, and refuses those that are impossible. memberlist itself checks little, and only

@@ -320,11 +320,14 @@ func (g *Gossip) Coordinator(ctx context.Context, avoid string) (string, error) 
 // coordinator is the one that leads in the latest term, and otherwise the one that was started
 // last, except those at the address avoid.
 func (g *Gossip) coordinator(avoid string) (found Member, ok bool) {
-	for _, m := range g.Members() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, m := range g.members {
 		if m.Meta.Role != RoleCoordinator || m.Meta.ControlAddress == avoid {
 			continue
 		}
-		if !ok || cmp.Or(cmp.Compare(m.Meta.Term, found.Meta.Term), cmp.Compare(m.Meta.Started, found.Meta.Started)) > 0 {
+		if !ok || cmp.Or(cmp.Compare(m.Meta.Term, found.Meta.Term), cmp.Compare(m.Meta.Started, found.Meta.Started),
+			strings.Compare(found.Name, m.Name)) > 0 {
 			found, ok = m, true
 		}
 	}

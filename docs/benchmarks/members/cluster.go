@@ -226,15 +226,29 @@ func (c *cluster) awaitStep(ctx context.Context, after uint64, world int) error 
 	})
 }
 
-// usage is what the coordinator's process has used.
+// usage is what a process has used.
 type usage struct {
 	cpu  float64 // seconds
 	peak float64 // resident memory, MiB
 	now  float64
 }
 
-func (c *cluster) usage() (u usage, err error) {
-	proc := filepath.Join("/proc", strconv.Itoa(c.coordinator.Process.Pid))
+func (c *cluster) usage() (usage, error) { return usageOf(c.coordinator.Process.Pid) }
+
+// stubs is the processor time of those processes of stubs that have not ended, in seconds.
+func (c *cluster) stubs() (cpu float64, err error) {
+	for _, p := range c.processes {
+		u, err := usageOf(p.Process.Pid)
+		if err != nil {
+			return 0, err
+		}
+		cpu += u.cpu
+	}
+	return cpu, nil
+}
+
+func usageOf(pid int) (u usage, err error) {
+	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	status, err := os.ReadFile(filepath.Join(proc, "status"))
 	if err != nil {
 		return u, err

@@ -138,7 +138,11 @@ func (m *measurement) join(ctx context.Context) error {
 		return err
 	}
 	took := m.seen.at[joined].last.Sub(m.seen.at[began].first).Seconds()
-	return m.report("all join", took, fmt.Sprintf("%.0f joins/s", float64(m.n)/took))
+	stubs, err := m.stubs()
+	if err != nil {
+		return err
+	}
+	return m.report("all join", took, fmt.Sprintf("%.0f joins/s; stubs: CPU %.1f s", float64(m.n)/took, stubs))
 }
 
 // generate submits the run. There are as many shards as a generation has members.

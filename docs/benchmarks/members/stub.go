@@ -84,23 +84,35 @@ func runStubs(encoded string) error {
 		all.Go(func() {
 			time.Sleep(time.Duration(i) * o.Every)
 			number := o.First + i
-			for {
-				s := &stub{order: o, number: number, step: -1, tell: tell}
-				err := s.work(drain)
-				switch code := status.Code(err); {
-				case err == nil:
-					return
-				case drain.Err() == nil && (code == codes.Aborted || code == codes.Unavailable):
-					tell(event{Kind: lost, Worker: number, Text: err.Error()})
-				default:
-					tell(event{Kind: failed, Worker: number, Text: err.Error()})
-					return
-				}
+			tell(event{Kind: began, Worker: number})
+			if err := o.live(drain, number, tell); err != nil {
+				tell(event{Kind: failed, Worker: number, Text: err.Error()})
 			}
 		})
 	}
 	all.Wait()
 	return nil
+}
+
+// live joins the gossip and holds sessions, one after the other, until the coordinator ends one.
+func (o order) live(drain context.Context, number int, tell func(event)) error {
+	s := &stub{order: o, number: number, step: -1, tell: tell}
+	if o.Gossip != "" {
+		g, err := gossip.Join(context.Background(), gossip.Config{Name: s.id(), Bind: "127.0.0.1:0", Seeds: []string{o.Gossip}, Wait: time.Minute,
+			Meta: gossip.Meta{Role: gossip.RoleWorker, DataAddress: s.address(), Device: "stub", Version: o.Version}})
+		if err != nil {
+			return err
+		}
+		defer g.Close()
+	}
+	for {
+		err := s.work(drain)
+		if code := status.Code(err); err == nil || drain.Err() != nil || code != codes.Aborted && code != codes.Unavailable {
+			return err
+		}
+		tell(event{Kind: lost, Worker: number, Text: err.Error()})
+		s = &stub{order: o, number: number, step: -1, tell: tell}
+	}
 }
 
 // stub is a worker that follows the protocol and computes nothing. A step is made at Go, and one
@@ -134,15 +146,6 @@ func (s *stub) address() string {
 func (s *stub) work(drain context.Context) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s.tell(event{Kind: began, Worker: s.number})
-	if s.Gossip != "" {
-		g, err := gossip.Join(ctx, gossip.Config{Name: s.id(), Bind: "127.0.0.1:0", Seeds: []string{s.Gossip}, Wait: time.Minute,
-			Meta: gossip.Meta{Role: gossip.RoleWorker, DataAddress: s.address(), Device: "stub", Version: s.Version}})
-		if err != nil {
-			return err
-		}
-		defer g.Close()
-	}
 	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err

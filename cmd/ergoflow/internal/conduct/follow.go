@@ -53,18 +53,22 @@ var (
 func (c *Client) follow(ctx context.Context, id queue.ID, o Options, local *cluster) (Result, error) {
 	f := follower{id: id, plan: o.Plan, bars: progress.Stages{Out: o.Out}, begin: time.Now(), manned: local != nil}
 	defer f.bars.End()
-	answered := time.Now()
 	var st coordinator.Status
+	var away time.Time // since when the coordinator does not answer; zero: it does
 	for {
 		now, err := f.look(ctx, c)
 		f.tell(local)
 		switch {
 		case err == nil:
-			st, answered = now, time.Now()
+			st, away = now, time.Time{}
 			if reached, err := f.show(st, o.Until); reached || err != nil {
 				return Result{Stages: f.stages, Status: st}, err
 			}
-		case !errors.Is(err, ErrUnreachable) || time.Since(answered) > restartPatience:
+		case !errors.Is(err, ErrUnreachable):
+			return Result{}, err
+		case away.IsZero(): // not since the last answer: this process may have been stopped since then, by Ctrl-Z
+			away = time.Now()
+		case time.Since(away) > restartPatience:
 			return Result{}, err
 		}
 		if local != nil {

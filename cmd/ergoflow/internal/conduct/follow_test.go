@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -100,6 +101,44 @@ func TestFollowQueuedRestart(t *testing.T) {
 			t.Errorf("asked %d times for the run, then %v", control.asked, err)
 		}
 	})
+}
+
+// stopped is what a command sees that somebody stops for an hour, by Ctrl-Z, while it asks a second
+// time: meanwhile the coordinator has ended the connection.
+type stopped struct {
+	script
+	asked int
+	there bool // the coordinator answers afterwards
+}
+
+func (a *stopped) Status(ctx context.Context, r *wire.StatusRequest, o ...grpc.CallOption) (*wire.StatusReply, error) {
+	if a.asked++; a.asked == 2 {
+		time.Sleep(time.Hour)
+	}
+	if a.asked == 2 || a.asked > 2 && !a.there {
+		return nil, status.Error(codes.Unavailable, "EOF")
+	}
+	return a.script.Status(ctx, r, o...)
+}
+
+// TestFollowStopped: a command that was stopped goes on. A coordinator that does not answer afterwards
+// is given up after restartPatience.
+func TestFollowStopped(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			ours := running("ours", machine.StateTraining)
+			c := Client{Control: &stopped{script: script{statuses: []coordinator.Status{ours, running("ours", machine.StateDone)}}, there: there}}
+			begin := time.Now()
+			_, err := c.follow(t.Context(), 0, Options{Plan: ergoflow.Plan{Run: "ours"}, Until: wire.Stage_STAGE_TRAIN, Out: os.Stderr}, nil)
+			took := time.Since(begin) - time.Hour
+			if there && err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+			if !there && (!errors.Is(err, ErrUnreachable) || took < restartPatience || took > restartPatience+2*statusEvery) {
+				t.Errorf("ended %v afterwards with %v", took, err)
+			}
+		})
+	}
 }
 
 // TestFailedKinds: the kind of a worker's error is found in the text of the failure.
