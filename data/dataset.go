@@ -188,24 +188,24 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	return integratorSuits(path, s.Integrator, f)
+	return suits(path, s, f)
 }
 
-// integratorSuits refuses an integrator that does not suit the form of a family's first function. Its
-// message begins with the word integrator.
-func integratorSuits(path string, i simulate.Integrator, f family.Family) error {
-	if i == simulate.Euler {
+// suits refuses an integrator or a tempering that does not suit the form of a family's first function.
+// The message begins with the word integrator or tempering.
+func suits(path string, s simulate.Scheme, f family.Family) error {
+	if s.Integrator == simulate.Euler && !s.Tempering.On() {
 		return nil
 	}
 	var system sde.System
 	if _, ok := f.(family.Spatial); ok {
 		function, err := f.Function(0, 0)
 		if err != nil {
-			return fmt.Errorf("%s.integrator: %w", path, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		system = function.System
 	}
-	if err := i.Fits(system); err != nil {
+	if err := s.Fits(system); err != nil {
 		return fmt.Errorf("%s.%w", path, err)
 	}
 	return nil

@@ -44,7 +44,11 @@ func (d Dataset) pilotSpace(ctx context.Context, f family.Family, box []sde.Inte
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part.path, err)
 		}
-		for _, w := range []string{memoryWarning(memory, part, f.Name()), step.warning(f.Name())} {
+		exchanges, err := d.exchangesWarning(ctx, f, part, s.BurnIn)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", part.path, err)
+		}
+		for _, w := range []string{memoryWarning(memory, part, f.Name()), step.warning(f.Name()), exchanges} {
 			if w != "" {
 				warnings = append(warnings, w)
 			}

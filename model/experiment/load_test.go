@@ -222,6 +222,8 @@ func TestBadInput(t *testing.T) {
 		"integrator on a grid": {experiment: "vn1d", sets: []string{"data.training.integrator=heun"}, want: []string{"data.training.integrator heun is for families with a box", "have euler"}},
 		"unknown integrator":   {experiment: "anyd", sets: []string{"data.reference.integrator=rk4"}, want: []string{`data.reference: integrator "rk4" is unknown`, "must be euler, leimkuhler-matthews"}},
 		"no velocities":        {experiment: "anyd", sets: []string{"data.training.integrator=baoab"}, want: []string{"data.training.integrator baoab needs positions q and velocities v", "heun would do"}},
+		"tempering on a grid":  {experiment: "vn1d", sets: []string{"data.reference.tempering.temperatures=4", "data.reference.tempering.hottest=9", "data.reference.tempering.every=5"}, want: []string{"data.reference.tempering is for families with a box"}},
+		"half a tempering":     {experiment: "anyd", sets: []string{"data.reference.tempering.temperatures=4"}, want: []string{"data.reference: tempering.hottest is 0: must be above 1"}},
 		"integrator of a row":  {experiment: "anyd", yaml: "evaluation: {mcmc: [{name: a, scheme: {dt: 0.01, burn_in: 10, thin: 1, chains: 1, integrator: rk4}}]}\n", want: []string{"evaluation.mcmc[0].scheme", `"rk4"`}},
 		"wire":                 {experiment: "vn1d", sets: []string{"training.wire=f16"}, want: []string{`training.wire is "f16"`, "f32 bf16 int8"}},
 		"rounds":               {experiment: "vn1d", sets: []string{"training.sync_every=1001"}, want: []string{"training.sync_every is 1001", "from 0 to 1000"}},

@@ -26,6 +26,7 @@ type configured struct {
 			BurnIn     int `json:"burn_in"`
 			Chains     int
 			Integrator simulate.Integrator
+			Tempering  simulate.Tempering
 		}
 	}
 }
@@ -71,7 +72,11 @@ func (v Version) cardTraining(line func(string, ...any), c configured) {
 	case c.Data.Draws == "exact":
 		line("- Samples: independent draws from the exact law")
 	case t.DT > 0:
-		line("- Samples: %d %s chains an equation, time step %g, %d steps of burn-in", t.Chains, t.Integrator.Title(), t.DT, t.BurnIn)
+		tempered := ""
+		if t.Tempering.On() {
+			tempered = fmt.Sprintf(" at %v", t.Tempering)
+		}
+		line("- Samples: %d %s chains an equation%s, time step %g, %d steps of burn-in", t.Chains, t.Integrator.Title(), tempered, t.DT, t.BurnIn)
 	}
 	if v.Dataset != "" {
 		line("- Data set: %s", code(v.Dataset))

@@ -49,7 +49,7 @@ func (e *Engine) Continue(
 		}
 	case sde.Space:
 		run = func(ctx context.Context, part []float32, first, active int) error {
-			c, err := newCloud(e, system, Euler, dt)
+			c, err := newCloud(e, system, Euler, Tempering{}, dt)
 			if err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ func (e *Engine) Chains(
 		return fmt.Errorf("function %d: %w", function, err)
 	}
 	if _, ok := system.(sde.Space); !ok { // which checks it while it makes its steps
-		if err := s.Integrator.Fits(system); err != nil {
+		if err := s.Fits(system); err != nil {
 			return fmt.Errorf("function %d: %w", function, err)
 		}
 	}

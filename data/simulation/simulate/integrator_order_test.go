@@ -124,7 +124,7 @@ func newTransfer(t *testing.T, s sde.Space, i Integrator, dt float64, axes []sid
 		z[k] *= math.Sqrt2
 		p.weight[k] /= math.Sqrt(math.Pi)
 	}
-	c, err := newCloud(plain, s, i, dt)
+	c, err := newCloud(plain, s, i, Tempering{}, dt)
 	if err != nil {
 		t.Fatal(err)
 	}

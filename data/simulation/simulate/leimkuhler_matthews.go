@@ -32,3 +32,10 @@ func (r *leimkuhlerMatthews) take(c *cloud) {
 	}
 	c.add(c.drift, r.mean)
 }
+
+func (r *leimkuhlerMatthews) exchange(cold, hot int, hotter float32) {
+	for k := range r.last {
+		z := &r.last[k]
+		z[cold], z[hot] = z[hot]/hotter, z[cold]*hotter
+	}
+}

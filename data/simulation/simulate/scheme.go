@@ -4,8 +4,11 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"math"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 // Scheme describes the chains of a function. A chain starts from a draw of Start, runs BurnIn
@@ -18,6 +21,7 @@ type Scheme struct {
 	Start  Start   `json:"start,omitempty" yaml:"start,omitempty"`
 	// Integrator is how a step is taken; empty: by Euler–Maruyama.
 	Integrator Integrator `json:"integrator,omitempty" yaml:"integrator,omitempty"`
+	Tempering  Tempering  `json:"tempering,omitzero" yaml:"tempering,omitempty"`
 }
 
 // Beyond these bounds a run would not end. Step counts stay far from overflow.
@@ -38,7 +42,7 @@ func (s Scheme) Validate() error {
 	case s.Chains < 1:
 		return fmt.Errorf("number of chains is %d, want at least 1", s.Chains)
 	}
-	if err := s.Integrator.validate(); err != nil {
+	if err := errors.Join(s.Integrator.validate(), s.Tempering.validate()); err != nil {
 		return err
 	}
 	if s.Start == InBox {
@@ -46,6 +50,12 @@ func (s Scheme) Validate() error {
 	}
 	_, err := s.Start.laws()
 	return err
+}
+
+// Fits reports why an integrator or the tempering does not suit a system: an ErrIntegrator or an
+// ErrTempering. Chains check it, too.
+func (s Scheme) Fits(system sde.System) error {
+	return errors.Join(s.Integrator.Fits(system), s.Tempering.Fits(system))
 }
 
 // Steps is the number of steps that one chain takes for n samples.

@@ -32,9 +32,15 @@ type cloud struct {
 	steps            steps
 	given            []float32 // the first states of all chains instead of draws; may be nil
 	ends             ends
+	replicas         int     // of a chain, a lane each
+	ladder           *ladder // of several replicas; nil: there is one
 }
 
-func newCloud(e *Engine, s sde.Space, integrator Integrator, dt float64) (*cloud, error) {
+func newCloud(e *Engine, s sde.Space, integrator Integrator, tempering Tempering, dt float64) (*cloud, error) {
+	ladder, err := newLadder(tempering, s)
+	if err != nil {
+		return nil, err
+	}
 	box, ends := s.Box, endsOf(s)
 	s = lift.Of(s)
 	steps, err := integrator.steps(s, dt)
@@ -42,7 +48,7 @@ func newCloud(e *Engine, s sde.Space, integrator Integrator, dt float64) (*cloud
 		return nil, err
 	}
 	c := &cloud{
-		engine: e, steps: steps, box: box, ends: ends, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
+		engine: e, steps: steps, replicas: tempering.Replicas(), ladder: ladder, box: box, ends: ends, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
 		step: functionStep{dt: dt, root: math.Sqrt(dt), move: moveOn(e.name)},
 	}
 	c.evaluate, c.drift, c.diffusion = s.Bind(e.name, c.x)
@@ -51,26 +57,33 @@ func newCloud(e *Engine, s sde.Space, integrator Integrator, dt float64) (*cloud
 
 // space simulates chains of a Space.
 func (e *Engine) space(ctx context.Context, dst []float32, system sde.Space, s Scheme, perChain int, stream stream) error {
-	d := system.Dim()
-	c, err := newCloud(e, system, s.Integrator, s.DT)
+	c, err := newCloud(e, system, s.Integrator, s.Tempering, s.DT)
 	if err != nil {
 		return fmt.Errorf("function %d: %w", stream.function, err)
 	}
-	for first := 0; first < s.Chains; first += lanes {
-		c.active = min(lanes, s.Chains-first)
-		if err := c.run(ctx, dst[first*perChain*d:][:c.active*perChain*d], s, first, perChain, stream); err != nil {
+	return c.runAll(ctx, dst, s, perChain, stream)
+}
+
+// runAll simulates all chains of a scheme into dst [chains, perChain, dim].
+func (c *cloud) runAll(ctx context.Context, dst []float32, s Scheme, perChain int, stream stream) error {
+	width, size := lanes/c.replicas, perChain*len(c.x)
+	for first := 0; first < s.Chains; first += width {
+		count := min(width, s.Chains-first)
+		c.active = count * c.replicas
+		if err := c.run(ctx, dst[first*size:][:count*size], s, first, perChain, stream); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// run simulates chains first..first+active−1 into dst, shape [active, perChain, dim]. The first
-// dim normals of a chain are its start, and each step takes the next dim, by coordinate. Integrators
+// run simulates the active lanes, chains first and those after it, into dst, shape
+// [chains, perChain, dim]. With tempering a chain has a lane for each replica. The first
+// dim normals of a lane are its start, and each step takes the next dim, by coordinate. Integrators
 // may take more before the first step.
 func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChain int, stream stream) error {
 	for l := range c.active {
-		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
+		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first*c.replicas+l))
 	}
 	for l := c.active; l < lanes; l++ { // engines step whole vectors
 		c.normals.repeat(l)
@@ -86,6 +99,9 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 	if err := c.start(laws, first, stream); err != nil {
 		return err
 	}
+	if c.ladder != nil {
+		c.ladder.begin(stream, first, c.active/c.replicas)
+	}
 	c.steps.begin(c)
 	poll := max(pollEvery*window/len(c.x), 1) // steps between checks of the context
 	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
@@ -98,9 +114,12 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 			if k := c.move(); k >= 0 {
 				return c.explain(stream, first, step, k)
 			}
+			if c.ladder != nil && (step+1)%c.ladder.Every == 0 {
+				c.ladder.exchange(c)
+			}
 		}
-		for l := range c.active {
-			sample := dst[(l*perChain+j)*len(c.x):][:len(c.x)]
+		for l := 0; l < c.active; l += c.replicas {
+			sample := dst[(l/c.replicas*perChain+j)*len(c.x):][:len(c.x)]
 			for k := range sample {
 				sample[k] = c.ends.sample(k, c.x[k][l])
 			}
@@ -109,8 +128,8 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 	return nil
 }
 
-// noise makes the normals of the next step.
-func (c *cloud) noise() {
+// draw makes the next dim normals of all lanes.
+func (c *cloud) draw() {
 	for k := range c.z {
 		if c.used == window {
 			c.engine.fill(&c.normals, c.active)
@@ -121,12 +140,27 @@ func (c *cloud) noise() {
 	}
 }
 
-// start draws the first states, of chain first and those after it. It refuses those outside the
-// domain.
+// noise makes the normals of the next step, for each lane times √T.
+func (c *cloud) noise() {
+	c.draw()
+	if c.ladder == nil {
+		return
+	}
+	heat := c.ladder.heat[:c.active]
+	for k := range c.z {
+		z := c.z[k][:len(heat)]
+		for l, h := range heat {
+			z[l] *= h
+		}
+	}
+}
+
+// start draws the first states of all lanes, of chain first and those after it. It refuses those
+// outside the domain.
 func (c *cloud) start(laws []random.Law, first int, stream stream) error {
-	c.noise()
+	c.draw()
 	for l := range lanes {
-		chain := first
+		chain := first * c.replicas
 		if l < c.active {
 			chain += l
 		}
@@ -198,7 +232,7 @@ func (c *cloud) explain(stream stream, first, step, k int) error {
 		}
 	}
 	from, to := c.before[k][lane], c.x[k][lane]
-	err := stream.diverged(divergence{lane: lane, step: step, coordinate: k + 1, from: c.ends.state(k, from), to: c.ends.state(k, to)}, first)
+	err := stream.diverged(divergence{lane: lane / c.replicas, step: step, coordinate: k + 1, from: c.ends.state(k, from), to: c.ends.state(k, to)}, first)
 	for j := range c.x {
 		*c.x[j] = c.before[j]
 	}
@@ -218,6 +252,9 @@ func (c *cloud) explain(stream stream, first, step, k int) error {
 		}
 		if diverged.Reason == "" {
 			diverged.Reason = fmt.Sprintf("it is x[%d] of the formulas", k)
+		}
+		if c.ladder != nil {
+			diverged.Reason += fmt.Sprintf(", of the replica at temperature %.3g", c.ladder.At(lane%c.replicas))
 		}
 	}
 	return err

@@ -80,7 +80,7 @@ func (s *Simulator) Simulate(ctx context.Context, dst []float32, b simulate.Batc
 	if err != nil {
 		return fmt.Errorf("function %d: %w", b.First, err)
 	}
-	if err := b.Scheme.Integrator.Fits(system); err != nil {
+	if err := b.Scheme.Fits(system); err != nil {
 		return fmt.Errorf("function %d: %w", b.First, err)
 	}
 	l := layout{equation: e, chains: b.Scheme.Chains}

@@ -121,7 +121,10 @@ func (b baselines) mcmc(m experiment.MCMC) method {
 	n, first := b.Experiment.Evaluation.Samples, b.functions[0].index
 	steps := m.Scheme.Steps(n / m.Scheme.Chains)
 	note := fmt.Sprintf("%s, dt %g, %d chains of %d steps, %d of them burn-in", m.Scheme.Integrator.Title(), m.Scheme.DT, m.Scheme.Chains, steps, m.Scheme.BurnIn)
-	row := Row{Kind: MCMC, Name: m.Name, Note: note, SimulatedSteps: steps * m.Scheme.Chains, SequentialSteps: steps}
+	if t := m.Scheme.Tempering; t.On() {
+		note += fmt.Sprintf(", at %v", t)
+	}
+	row := Row{Kind: MCMC, Name: m.Name, Note: note, SimulatedSteps: steps * m.Scheme.Chains * m.Scheme.Tempering.Replicas(), SequentialSteps: steps}
 	drawn := b.all(row, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 		return b.Simulator.Simulate(ctx, dst, simulate.Batch{
 			First: first, Count: len(b.functions),

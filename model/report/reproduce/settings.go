@@ -89,5 +89,8 @@ func simulated(d data.Dataset, add func(name string, ours any)) {
 	if d.Samples > d.Training.Chains || d.ReferenceSamples > d.Reference.Chains {
 		both("time between samples", func(s simulate.Scheme) string { return fmt.Sprintf("%.4g", s.DT*float64(s.Thin)) })
 	}
+	if d.Training.Tempering.On() || d.Reference.Tempering.On() {
+		both("chains at", func(s simulate.Scheme) string { return s.Tempering.String() })
+	}
 	both("chains per function", func(s simulate.Scheme) string { return figures.Thousands(s.Chains) })
 }

@@ -1,0 +1,45 @@
+package data
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// warnedExchanges is the part of the exchanges between two temperatures below which states hardly
+// travel between the hottest and the coldest. Around a quarter is best (Kone and Kofke, J. Chem. Phys.
+// 122, 2005).
+const warnedExchanges = 0.1
+
+// exchangesWarning is empty where replicas of the first functions exchange their states, and where there
+// are none.
+func (d Dataset) exchangesWarning(ctx context.Context, f family.Family, part simulatedPart, steps int) (string, error) {
+	t := part.scheme.Tempering
+	if !t.On() {
+		return "", nil
+	}
+	least, function, pair := 1., 0, 0
+	for i := range pilotFunctions {
+		of, err := f.Function(d.Seed, i)
+		if err != nil {
+			return "", err
+		}
+		accepted, err := simulate.Fastest().Exchanges(ctx, of.System.(sde.Space), part.scheme, steps, d.Seed, uint64(i), pilotPurpose)
+		if err != nil {
+			return "", err
+		}
+		for k, a := range accepted {
+			if a < least {
+				least, function, pair = a, i, k
+			}
+		}
+	}
+	if least >= warnedExchanges {
+		return "", nil
+	}
+	return fmt.Sprintf("%s.tempering: function %d of %s accepts %.0f %% of the exchanges between the temperatures %.3g and %.3g, so that states hardly travel from the hottest to the coldest: take more temperatures, or a lower hottest",
+		part.path, function, f.Name(), 100*least, t.At(pair), t.At(pair+1)), nil
+}
