@@ -40,6 +40,6 @@ func (d Dataset) exchangesWarning(ctx context.Context, f family.Family, part sim
 	if least >= warnedExchanges {
 		return "", nil
 	}
-	return fmt.Sprintf("%s.tempering: function %d of %s accepts %.0f %% of the exchanges between the temperatures %.3g and %.3g, so that states hardly travel from the hottest to the coldest: take more temperatures, or a lower hottest",
-		part.path, function, f.Name(), 100*least, t.At(pair), t.At(pair+1)), nil
+	return fmt.Sprintf("%s: function %d of %s accepts %.0f %% of the exchanges between the temperatures %.3g and %.3g, so that states hardly travel from the hottest to the coldest: choose more tempering.temperatures or a lower tempering.hottest",
+		part.path(), function, f.Name(), 100*least, t.At(pair), t.At(pair+1)), nil
 }

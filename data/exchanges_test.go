@@ -25,7 +25,7 @@ func TestPilotRunOfTempering(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Reference = simulate.Scheme{DT: 0.05, BurnIn: 200, Thin: 10, Chains: 64, Start: d.DefaultStart(f), Tempering: c.tempering}
-		warning, err := d.exchangesWarning(t.Context(), f, simulatedPart{"data.reference", d.Reference, 64}, d.Reference.BurnIn)
+		warning, err := d.exchangesWarning(t.Context(), f, simulatedPart{[]string{"data.reference"}, d.Reference, 64}, d.Reference.BurnIn)
 		if err != nil || !strings.Contains(warning, c.warning) || c.warning == "" && warning != "" {
 			t.Errorf("%s: %q, %v", name, warning, err)
 		}

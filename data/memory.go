@@ -82,7 +82,7 @@ func memoryWarning(memory float64, part simulatedPart, family string) string {
 	}
 	s := part.scheme
 	text := fmt.Sprintf("%s: chains of %s remember their start after %d steps of %g: %.0f %% of where they are in the middle of the burn-in is left at its end",
-		part.path, family, s.BurnIn, s.DT, 100*memory)
+		part.path(), family, s.BurnIn, s.DT, 100*memory)
 	if s.BurnIn == 0 {
 		return text
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
@@ -84,17 +85,16 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 	var outsideWarning string
 	var steps []inflated
 	for _, part := range d.simulated() {
-		s := part.scheme
-		s.BurnIn, s.Thin, s.Chains = min(s.Steps(part.samples/s.Chains), pilotSteps), 1, pilotChains
-		step := inflated{dt: s.DT, paths: []string{part.path + ".dt"}}
-		outside, err := d.pilotRun(ctx, f, axes, part.path, s, &step)
+		s := part.pilot()
+		step := inflated{dt: s.DT, paths: []string{part.path() + ".dt"}}
+		outside, err := d.pilotRun(ctx, f, axes, part.path(), s, &step)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", part.path, err)
+			return nil, fmt.Errorf("%s: %w", part.path(), err)
 		}
 		if _, defined := f.(family.Interpolated); defined { // the paper chose its own families' burn-in
 			memory, err := d.memory(ctx, f, part.scheme)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", part.path, err)
+				return nil, fmt.Errorf("%s: %w", part.path(), err)
 			}
 			if w := memoryWarning(memory, part, f.Name()); w != "" {
 				warnings = append(warnings, w)
@@ -122,18 +122,28 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 
 // simulatedPart is a scheme by which a data set is simulated.
 type simulatedPart struct {
-	path    string
+	paths   []string // of the scheme, or of both
 	scheme  simulate.Scheme
 	samples int // of each function
+}
+
+// path names the part in messages.
+func (p simulatedPart) path() string { return strings.Join(p.paths, " and ") }
+
+// pilot is the scheme of a pilot run of the part.
+func (p simulatedPart) pilot() simulate.Scheme {
+	s := p.scheme
+	s.BurnIn, s.Thin, s.Chains = min(s.Steps(p.samples/s.Chains), pilotSteps), 1, pilotChains
+	return s
 }
 
 // simulated are the schemes of a data set without those whose samples are exact draws.
 func (d Dataset) simulated() (parts []simulatedPart) {
 	if d.Draws != Exact {
-		parts = append(parts, simulatedPart{"data.training", d.Training, d.Samples})
+		parts = append(parts, simulatedPart{[]string{"data.training"}, d.Training, d.Samples})
 	}
 	if d.ReferenceDraws != Exact {
-		parts = append(parts, simulatedPart{"data.reference", d.Reference, d.StoredReference()})
+		parts = append(parts, simulatedPart{[]string{"data.reference"}, d.Reference, d.StoredReference()})
 	}
 	return parts
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
@@ -22,31 +21,38 @@ func (d Dataset) pilotSpace(ctx context.Context, f family.Family, box []sde.Inte
 		}
 	}
 	outside := 0.
-	for _, part := range d.simulated() {
-		s := part.scheme
-		s.BurnIn, s.Thin, s.Chains = min(s.Steps(part.samples/s.Chains), pilotSteps), 1, pilotChains
+	parts := d.simulated()
+	if len(parts) == 2 && parts[0].pilot() == parts[1].pilot() && parts[0].scheme.BurnIn == parts[1].scheme.BurnIn {
+		parts = parts[:1] // whose chains are those of the other
+		parts[0].paths = append(parts[0].paths, "data.reference")
+	}
+	for _, part := range parts {
+		s := part.pilot()
+		step := inflated{dt: s.DT}
+		for _, path := range part.paths {
+			step.paths = append(step.paths, path+".dt")
+		}
 		width := pilotChains * pilotStates * len(box)
 		states := make([]float32, pilotFunctions*width)
 		spec := family.SampleSpec{Count: pilotFunctions, Seed: d.Seed, Scheme: s, Purpose: pilotPurpose}
 		if err := family.Sample(ctx, f, states, spec, simulate.Fastest(), nil); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.path, err)
+			return nil, fmt.Errorf("%s: %w", part.path(), err)
 		}
-		step := inflated{dt: s.DT, paths: []string{part.path + ".dt"}}
 		for i := range pilotFunctions {
 			x := states[i*width:][:width]
 			away, err := d.judgeSpace(ctx, f, i, x, box, s, &step)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", part.path, err)
+				return nil, fmt.Errorf("%s: %w", part.path(), err)
 			}
 			outside = max(outside, away)
 		}
 		memory, err := d.memory(ctx, f, part.scheme)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", part.path, err)
+			return nil, fmt.Errorf("%s: %w", part.path(), err)
 		}
 		exchanges, err := d.exchangesWarning(ctx, f, part, s.BurnIn)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", part.path, err)
+			return nil, fmt.Errorf("%s: %w", part.path(), err)
 		}
 		for _, w := range []string{memoryWarning(memory, part, f.Name()), step.warning(f.Name()), exchanges} {
 			if w != "" {
@@ -76,67 +82,46 @@ func (d Dataset) pilotMixed(ctx context.Context, m family.Mixed) (warnings []str
 // is often outside: a normal one is beyond two deviations in 5 % of the states.
 const warnedAway = 0.1
 
-// The estimate of package diagnostics is for Euler's steps and noise that holds a drift in balance. It
-// is far too large where a weak noise disturbs a motion that turns or is chaotic, so from doubted on the
-// error is measured. Other integrators have smaller errors where it is below what Euler's steps are
-// warned of, except the tamed one, which differs little from Euler's there. From there on they are
-// measured. Below discerned, for an integrator of order 1, the pilot run's chains do not tell an error
-// from chance.
-const doubted, discerned = 0.3, 0.5
-
-// judgedInflation is by what part steps make the variance of a function too large, negative: too small.
-func (d Dataset) judgedInflation(ctx context.Context, f family.Family, i int, x []float32, system sde.Space, s simulate.Scheme) (float64, error) {
-	e := inflation(x, system, s.DT)
-	limit := doubted
-	if s.Integrator != simulate.Euler {
-		limit = diagnostics.WarnedInflation
-	}
-	switch {
-	case e > limit:
-		return d.measuredInflation(ctx, f, i, x, s, s.Integrator.Order(system))
+// judgedInflation is by what part steps make the variance of function i too large, negative: too small.
+// The estimate of package diagnostics is for Euler's steps and noise that holds a drift in balance.
+// It is far too large where a weak noise disturbs a motion that turns or is chaotic. Other integrators have
+// smaller errors where it is below what Euler's steps are warned of, except the tamed one, which differs
+// little from Euler's there. So it is an answer up to there, and beyond the error is measured.
+func (d Dataset) judgedInflation(ctx context.Context, i int, x []float32, system sde.Space, s simulate.Scheme) (float64, error) {
+	switch e := inflation(x, system, s.DT); {
+	case e > diagnostics.WarnedInflation:
+		return d.measuredInflation(ctx, i, system, s)
 	case s.Integrator == simulate.Euler || math.IsNaN(e):
 		return e, nil
 	}
 	return 0, nil
 }
 
-// measuredInflation compares the variances of the last states of a function's chains with those of
-// chains of half the time step, over the same time. The error of an integrator of order p is 2ᵖ/(2ᵖ − 1)
-// times the difference. The mean is over the coordinates.
-func (d Dataset) measuredInflation(ctx context.Context, f family.Family, i int, x []float32, s simulate.Scheme, order int) (float64, error) {
-	s.DT, s.BurnIn, s.Thin = s.DT/2, 2*s.BurnIn, 2
-	finer := make([]float32, len(x))
-	spec := family.SampleSpec{First: i, Count: 1, Seed: d.Seed, Scheme: s, Purpose: pilotPurpose}
-	if err := family.Sample(ctx, f, finer, spec, simulate.Fastest(), nil); err != nil {
-		return 0, err
-	}
-	function, err := f.Function(d.Seed, i)
+// A measurement has some pairs of chains, with some states of each, which they take while they run half as
+// long again as the burn-in of a pilot run. An error that is below certain deviations of itself
+// counts as none.
+const (
+	coupledChains = 128
+	coupledStates = 16
+	certain       = 3
+)
+
+// measuredInflation compares the variances of chains with those of chains with half the time step and
+// the same noise. The error of an integrator of order p is 2ᵖ/(2ᵖ − 1) times the difference. The mean is
+// over the features of the states.
+func (d Dataset) measuredInflation(ctx context.Context, i int, system sde.Space, s simulate.Scheme) (float64, error) {
+	s.Chains, s.Thin = coupledChains, max(s.BurnIn/2/coupledStates, 1)
+	whole, half, err := simulate.Fastest().Coupled(ctx, system, s, coupledStates, d.Seed, uint64(i), pilotPurpose)
 	if err != nil {
 		return 0, err
 	}
-	system := function.System.(sde.Space)
-	ours, better := moments(x, system), moments(finer, system)
-	difference := 0.
-	for k := range better {
-		if v := better[k].Variance(); v > 0 {
-			difference += (ours[k].Variance()/v - 1) / float64(len(better))
-		}
-	}
-	least := discerned / 2
-	if s.Integrator == simulate.Euler && difference < least || math.Abs(difference) < least {
+	whole, half = featured(whole, system), featured(half, system)
+	difference, deviation := diagnostics.VarianceRatio(whole, half, len(lift.Features(system)), s.Chains)
+	if !(math.Abs(difference) > certain*deviation) {
 		return 0, nil
 	}
-	return difference * math.Exp2(float64(order)) / (math.Exp2(float64(order)) - 1), nil
-}
-
-// moments are those of the features of states [n, dim].
-func moments(states []float32, s sde.Space) []shard.Moments {
-	features := lift.Features(s)
-	m := make([]shard.Moments, len(features))
-	for at, v := range featured(states, s) {
-		m[at%len(m)].Add(v)
-	}
-	return m
+	order := math.Exp2(float64(s.Integrator.Order(system)))
+	return difference * order / (order - 1), nil
 }
 
 // featured are the features [n, m] of states [n, dim]: the states, where the domain has no ends.
@@ -170,7 +155,7 @@ func (d Dataset) judgeSpace(ctx context.Context, f family.Family, i int, x []flo
 		return 0, fmt.Errorf("%s function %d: none of its chains moves in a step of %g: %w", f.Name(), i, dt, ErrNoise)
 	}
 	system := function.System.(sde.Space)
-	e, err := d.judgedInflation(ctx, f, i, x, system, s)
+	e, err := d.judgedInflation(ctx, i, x, system, s)
 	if err != nil {
 		return 0, err
 	}

@@ -253,15 +253,17 @@ func TestPilotRunOfIntegrators(t *testing.T) {
 	}{
 		"exact":            {simulate.LeimkuhlerMatthews, "-40*x", "1", 0.02, nil, ""}, // where Euler's variance is 1.7 times as large
 		"good":             {simulate.Heun, "-20*x", "1", 0.01, nil, ""},
-		"too small":        {simulate.Heun, "-60*x", "1", 0.02, nil, "too small: choose data.training.dt 0.00"},
-		"turning":          {simulate.LeimkuhlerMatthews, "i == 0 ? -x0 + 10*x1 : -x1 - 10*x0", "1", 0.01, nil, ", or data.training.integrator heun"},
-		"pairs, Euler":     {simulate.Euler, pairs, "i == 0 ? 0 : 1", 0.02, nil, ", or data.training.integrator baoab"},
+		"too small":        {simulate.Heun, "-60*x", "1", 0.02, nil, "too small: choose data.training.dt and data.reference.dt 0.00"},
+		"turning":          {simulate.LeimkuhlerMatthews, "i == 0 ? -x0 + 10*x1 : -x1 - 10*x0", "1", 0.01, nil, ", or data.training.integrator and data.reference.integrator heun"},
+		"pairs, Euler":     {simulate.Euler, pairs, "i == 0 ? 0 : 1", 0.02, nil, ", or data.training.integrator and data.reference.integrator baoab"},
 		"pairs, far":       {simulate.Euler, pairs, "i == 0 ? 0 : 1", 0.03, ErrTimeStep, "or a larger one with the integrator baoab"},
-		"pairs":            {simulate.BAOAB, pairs, "i == 0 ? 0 : 1", 0.2, nil, ""},
-		"state dependent":  {simulate.Euler, "-20*x", "1 + cos(x[i])/2", 0.01, nil, ", or data.training.integrator platen"},
+		"pairs":            {simulate.BAOAB, pairs, "i == 0 ? 0 : 1", 0.05, nil, ""},
+		"pairs, coarse":    {simulate.BAOAB, pairs, "i == 0 ? 0 : 1", 0.2, nil, "too small: choose data.training.dt and data.reference.dt 0.0"}, // velocities by (ωdt)²/4
+		"state dependent":  {simulate.Euler, "-20*x", "1 + cos(x[i])/2", 0.01, nil, ", or data.training.integrator and data.reference.integrator platen"},
 		"platen":           {simulate.Platen, "-20*x", "1 + cos(x[i])/2", 0.01, nil, ""},
 		"superlinear":      {simulate.Euler, "-200*x[i]^3", "1", 0.01, simulate.ErrDiverged, ""},
-		"superlinear, too": {simulate.Tamed, "-200*x[i]^3", "1", 0.01, nil, ""},
+		"superlinear, too": {simulate.Tamed, "-200*x[i]^3", "1", 0.001, nil, ""},
+		"tamed too much":   {simulate.Tamed, "-200*x[i]^3", "1", 0.01, nil, "too large: choose data.training.dt and data.reference.dt 0.00"},
 	} {
 		if testing.Short() && name != "pairs" { // the others take minutes under the race detector
 			continue

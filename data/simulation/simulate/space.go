@@ -30,7 +30,8 @@ type cloud struct {
 	drift, diffusion []*[lanes]float64
 	step             functionStep
 	steps            steps
-	given            []float32 // the first states of all chains instead of draws; may be nil
+	given            []float32        // the first states of all chains instead of draws; may be nil
+	follows          [][lanes]float32 // normals of the next step instead of draws; may be nil
 	ends             ends
 	replicas         int     // of a chain, a lane each
 	ladder           *ladder // of several replicas; nil: there is one
@@ -82,6 +83,32 @@ func (c *cloud) runAll(ctx context.Context, dst []float32, s Scheme, perChain in
 // dim normals of a lane are its start, and each step takes the next dim, by coordinate. Integrators
 // may take more before the first step.
 func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChain int, stream stream) error {
+	if err := c.open(s, first, stream); err != nil {
+		return err
+	}
+	c.steps.begin(c)
+	poll := max(pollEvery*window/len(c.x), 1) // steps between checks of the context
+	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
+		for ; step < next; step++ {
+			if step%poll == 0 {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
+			if k := c.move(); k >= 0 {
+				return c.explain(stream, first, step, k)
+			}
+			if c.ladder != nil && (step+1)%c.ladder.Every == 0 {
+				c.ladder.exchange(c)
+			}
+		}
+		c.sample(dst, j, perChain)
+	}
+	return nil
+}
+
+// open begins the streams of chain first and those after it, and draws their first states.
+func (c *cloud) open(s Scheme, first int, stream stream) error {
 	for l := range c.active {
 		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first*c.replicas+l))
 	}
@@ -102,34 +129,25 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 	if c.ladder != nil {
 		c.ladder.begin(stream, first, c.active/c.replicas)
 	}
-	c.steps.begin(c)
-	poll := max(pollEvery*window/len(c.x), 1) // steps between checks of the context
-	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
-		for ; step < next; step++ {
-			if step%poll == 0 {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-			}
-			if k := c.move(); k >= 0 {
-				return c.explain(stream, first, step, k)
-			}
-			if c.ladder != nil && (step+1)%c.ladder.Every == 0 {
-				c.ladder.exchange(c)
-			}
-		}
-		for l := 0; l < c.active; l += c.replicas {
-			sample := dst[(l/c.replicas*perChain+j)*len(c.x):][:len(c.x)]
-			for k := range sample {
-				sample[k] = c.ends.sample(k, c.x[k][l])
-			}
+	return nil
+}
+
+// sample writes the states as sample number j into dst [chains, perChain, dim].
+func (c *cloud) sample(dst []float32, j, perChain int) {
+	for l := 0; l < c.active; l += c.replicas {
+		sample := dst[(l/c.replicas*perChain+j)*len(c.x):][:len(c.x)]
+		for k := range sample {
+			sample[k] = c.ends.sample(k, c.x[k][l])
 		}
 	}
-	return nil
 }
 
 // draw makes the next dim normals of all lanes.
 func (c *cloud) draw() {
+	if c.follows != nil {
+		copy(c.z, c.follows)
+		return
+	}
 	for k := range c.z {
 		if c.used == window {
 			c.engine.fill(&c.normals, c.active)
