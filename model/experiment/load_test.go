@@ -224,6 +224,8 @@ func TestBadInput(t *testing.T) {
 		"no velocities":        {experiment: "anyd", sets: []string{"data.training.integrator=baoab"}, want: []string{"data.training.integrator baoab needs positions q and velocities v", "heun would do"}},
 		"tempering on a grid":  {experiment: "vn1d", sets: []string{"data.reference.tempering.temperatures=4", "data.reference.tempering.hottest=9", "data.reference.tempering.every=5"}, want: []string{"data.reference.tempering is for families with a box"}},
 		"half a tempering":     {experiment: "anyd", sets: []string{"data.reference.tempering.temperatures=4"}, want: []string{"data.reference: tempering.hottest is 0: must be above 1"}},
+		"settled on a grid":    {experiment: "vn1d", sets: []string{"training.states=settled"}, want: []string{`training.states is "settled"`, "it has a grid"}},
+		"settled with ends":    {experiment: "anyd", sets: []string{`data.family='{"name":"a","dim":2,"domain":"(0, inf)","box":[0.2,3],"drift":"1 - x","diffusion":"sqrt(x[i])"}'`, "training.states=settled"}, want: []string{`training.states is "settled"`, "whose domain has ends"}},
 		"integrator of a row":  {experiment: "anyd", yaml: "evaluation: {mcmc: [{name: a, scheme: {dt: 0.01, burn_in: 10, thin: 1, chains: 1, integrator: rk4}}]}\n", want: []string{"evaluation.mcmc[0].scheme", `"rk4"`}},
 		"wire":                 {experiment: "vn1d", sets: []string{"training.wire=f16"}, want: []string{`training.wire is "f16"`, "f32 bf16 int8"}},
 		"rounds":               {experiment: "vn1d", sets: []string{"training.sync_every=1001"}, want: []string{"training.sync_every is 1001", "from 0 to 1000"}},

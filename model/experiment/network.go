@@ -70,8 +70,8 @@ func (e Experiment) modelFits(f family.Family) error {
 	case paths && !spatial:
 		return fmt.Errorf("%s has no box, which probes of kind %s need: name another experiment, or give the family a box instead of a grid", f.Name(), probe.Path)
 	}
-	if e.Training.States == flow.Whitened && !spatial {
-		return &FieldError{"training.states", fmt.Sprintf("%q", flow.Whitened), fmt.Sprintf("another one for %s: it has a grid, or particles", f.Name())}
+	if e.Training.States.Own() && !spatial {
+		return &FieldError{"training.states", fmt.Sprintf("%q", e.Training.States), fmt.Sprintf("another one for %s: it has a grid, or particles", f.Name())}
 	}
 	if e.Training.States != flow.Whitened && spatial && space.Domain().Restricts() {
 		return &FieldError{"training.states", fmt.Sprintf("%q", e.Training.States), fmt.Sprintf("%q for %s, whose domain has ends: other states lead out of it", flow.Whitened, f.Name())}

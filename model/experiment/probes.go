@@ -76,8 +76,8 @@ func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *s
 	if s := e.Training.Start; s != nil {
 		return maps.Clone(s.Normalisation), nil
 	}
-	// Of whitened states they measure distances alone.
-	n, states := shard.Normalisation{}, e.Training.States == flow.Standardised || e.Training.States == flow.Whitened
+	// Where equations have their own they measure distances alone.
+	n, states := shard.Normalisation{}, e.Training.States == flow.Standardised || e.Training.States.Own()
 	if e.Probes == nil || states {
 		manifests, err := e.Data.TrainingManifests(store)
 		if err != nil {
@@ -165,10 +165,7 @@ func (e Experiment) Inference() Experiment {
 
 // seen is the equation whose probes the network reads.
 func (e Experiment) seen(system sde.System) sde.System {
-	if e.Training.States == flow.Whitened {
-		return flow.Whiten(system)
-	}
-	return system
+	return e.Training.States.Seen(system, e.Probes.DT)
 }
 
 // probesFit reports probes that the network cannot read, or that do not exist for the family's

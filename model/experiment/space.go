@@ -101,7 +101,7 @@ func (e *Experiment) fitSpace() {
 	if s, ok := f.(family.Spatial); ok {
 		network := *e.Model.Sensor
 		terms := s.Terms()
-		if e.Training.States == flow.Whitened {
+		if e.Training.States.Own() {
 			terms = closure.Terms(f.Dim(), terms)
 		}
 		network.Dimension, network.Features = f.Dim(), 2*f.Dim()+terms

@@ -78,7 +78,7 @@ func (e Experiment) startFits(f family.Family) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if standardised := e.Training.States == flow.Standardised || e.Training.States == flow.Whitened; standardised != (frame != nil) {
+	if standardised := e.Training.States == flow.Standardised || e.Training.States.Own(); standardised != (frame != nil) {
 		return &FieldError{"training.states", fmt.Sprintf("%q", e.Training.States), fmt.Sprintf("%q, as of the state from which the run begins", statesOf(frame))}
 	}
 	return nil
@@ -184,7 +184,7 @@ func (e Experiment) sameNetwork(parent Experiment) error {
 		own, have any
 	}{
 		{"model", a, b}, {"probes", e.scaledProbes(), parent.scaledProbes()},
-		{"whitened states", e.Training.States == flow.Whitened, parent.Training.States == flow.Whitened},
+		{"states of each equation", ownStates(e), ownStates(parent)},
 	} {
 		own, err := json.Marshal(c.own)
 		if err != nil {
@@ -240,4 +240,12 @@ func (e Experiment) heldOutFrom(parent Experiment) error {
 			theirs, theirs+n-1, first, first+count-1)
 	}
 	return nil
+}
+
+// ownStates are the states of an experiment in which each equation has its own coordinates; empty: it has not.
+func ownStates(e Experiment) flow.States {
+	if e.Training.States.Own() {
+		return e.Training.States
+	}
+	return ""
 }

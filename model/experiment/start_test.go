@@ -261,7 +261,7 @@ func TestMalformedStart(t *testing.T) {
 func TestStartOfOtherStates(t *testing.T) {
 	family := `data.family='{"name":"many","dim":20,"box":[-3,3],"drift":"-x^3","diffusion":"1 + 0*x"}'`
 	_, encoded := trained(t, load(t, "anyd", family, "training.states=standardised"))
-	if _, _, err := load(t, "anyd", family).StartFrom(encoded); !errors.Is(err, experiment.ErrStart) || !strings.Contains(fmt.Sprint(err), "whitened states: false, not true") {
+	if _, _, err := load(t, "anyd", family).StartFrom(encoded); !errors.Is(err, experiment.ErrStart) || !strings.Contains(fmt.Sprint(err), `states of each equation: "", not "whitened"`) {
 		t.Error(err)
 	}
 }

@@ -293,17 +293,23 @@ func addSpread(noise, terms []float64, d int, weight float64) {
 }
 
 func (c *search) base() Base {
-	var lower mat.TriDense
-	c.factor.LTo(&lower)
 	b := Base{Mean: c.mean, Factor: make([]float64, c.d*c.d)}
-	for r := range c.d {
-		if c.d > Full {
-			b.Factor[r*c.d+r] = math.Sqrt(c.cov.At(r, r))
+	b.setFactor(c.cov, &c.factor)
+	return b
+}
+
+// setFactor sets the root of a covariance, in more than Full dimensions the deviations alone.
+func (b Base) setFactor(cov *mat.SymDense, factor *mat.Cholesky) {
+	var lower mat.TriDense
+	factor.LTo(&lower)
+	d := len(b.Mean)
+	for r := range d {
+		if d > Full {
+			b.Factor[r*d+r] = math.Sqrt(cov.At(r, r))
 			continue
 		}
 		for k := range r + 1 {
-			b.Factor[r*c.d+k] = lower.At(r, k)
+			b.Factor[r*d+k] = lower.At(r, k)
 		}
 	}
-	return b
 }

@@ -152,7 +152,7 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 
 // standardise turns the samples into the flow's coordinates.
 func (a *Assembler) standardise(ctx context.Context, b *Batch) error {
-	if _, ok := whitened(a.conditioner); !ok {
+	if _, ok := own(a.conditioner); !ok {
 		a.Frame.Standardise(b.X1)
 		return nil
 	}

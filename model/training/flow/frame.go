@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ergoflow/ergoflow/data/equations/closure"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
 
@@ -21,10 +23,32 @@ const (
 	// Whitened states are z = L⁻¹(x − m), with mean m and covariance LLᵀ of the Gaussian closure of
 	// each equation (package closure): for equations without a grid.
 	Whitened States = "whitened"
+	// Settled states are the same with the mean and the covariance of a few chains (closure.Settled):
+	// where the closure does not come to rest, or does in one of several wells.
+	Settled States = "settled"
 )
 
 // StatesKinds lists the known ones.
-func StatesKinds() []States { return []States{Raw, Standardised, Whitened} }
+func StatesKinds() []States { return []States{Raw, Standardised, Whitened, Settled} }
+
+// Own reports whether each equation has coordinates of its own.
+func (s States) Own() bool { return s == Whitened || s == Settled }
+
+// base are those of an equation, of chains with time steps dt if they are Settled.
+func (s States) base(space sde.Space, dt float64) closure.Base {
+	if s == Settled {
+		return closure.Settled(space, dt)
+	}
+	return closure.Of(space)
+}
+
+// Seen is the equation in its own coordinates, if it has any.
+func (s States) Seen(system sde.System, dt float64) sde.System {
+	if space, ok := system.(sde.Space); ok && s.Own() {
+		return s.base(space, dt).Equation(space)
+	}
+	return system
+}
 
 // Frame are the flow's coordinates: the standard of every coordinate of a state. The empty
 // frame leaves states as they are.

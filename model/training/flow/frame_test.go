@@ -200,9 +200,12 @@ func storeSamples(t *testing.T, samples []float32, dim int) (*shard.Shard, flow.
 	return s, frame
 }
 
-// Of whitened states each function has coordinates of its own: its samples, the probes that the
-// network reads, and what is restored are those of its Gaussian closure.
-func TestWhitened(t *testing.T) {
+// Of whitened and settled states each function has coordinates of its own: its samples, the probes
+// that the network reads, and what is restored are those of its Gaussian closure, or of its chains.
+func TestWhitened(t *testing.T) { testOwnStates(t, flow.Whitened, 0.05) }
+func TestSettled(t *testing.T)  { testOwnStates(t, flow.Settled, 0.25) } // by a thousand states
+
+func testOwnStates(t *testing.T, states flow.States, most float64) {
 	if testing.Short() {
 		t.Skip("-short: a long simulation by code that shorter tests run, too")
 	}
@@ -211,11 +214,11 @@ func TestWhitened(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := probe.Config{Kind: probe.Path, Sensors: 8, Steps: 4, DT: 0.01, Dim: 3, Terms: 9}
-	standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), probe.OverRows, flow.Whitened)
+	standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), probe.OverRows, states)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := flow.NewProbed(inputOf(c), c, f, 1, standards, flow.Whitened)
+	p, err := flow.NewProbed(inputOf(c), c, f, 1, standards, states)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +241,7 @@ func TestWhitened(t *testing.T) {
 			mean += float64(v) / float64(len(z))
 			square += float64(v) * float64(v) / float64(len(z))
 		}
-		if math.Abs(mean) > 0.05 || math.Abs(square-1) > 0.08 {
+		if math.Abs(mean) > most || math.Abs(square-1) > 1.6*most {
 			t.Errorf("function %d: mean %.3f and mean square %.3f of its samples, want 0 and 1", i, mean, square)
 		}
 		volume, err := flow.Restore(p, nil, flow.Subject{Index: i, Function: function}, z)
@@ -250,6 +253,9 @@ func TestWhitened(t *testing.T) {
 				t.Fatalf("function %d: %v is restored as %v", i, x[k], v)
 			}
 		}
+	}
+	if states == flow.Settled {
+		return // the scale is known to a tenth
 	}
 	// All functions are the same equation there, dz = −k·z dt + √(2k) dW: rows differ by k alone.
 	inputs := make([][]float32, 1)

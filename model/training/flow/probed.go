@@ -20,13 +20,13 @@ type Probed struct {
 	family    family.Family
 	seed      uint64
 	standards []shard.Standard // by feature
-	whitened  bool
-	bases     bases // where whitened
+	states    States
+	bases     bases // where equations have their own
 }
 
 // NewProbed makes the one input of a network, of shape config.Shape(), for
 // functions of the family with that seed. standards are those that Standards
-// computed for the training functions, also where config has other sensors. Of Whitened states
+// computed for the training functions, also where config has other sensors. Of Whitened and Settled states
 // the probes are those of each function's equation in its own coordinates.
 func NewProbed(
 	input velocity.Input, config probe.Config, f family.Family, seed uint64, standards []shard.Standard, states States,
@@ -40,7 +40,7 @@ func NewProbed(
 	if len(standards) != config.Features() {
 		return nil, fmt.Errorf("%d standards for probes of %d features", len(standards), config.Features())
 	}
-	return &Probed{config: config, family: f, seed: seed, standards: standards, whitened: states == Whitened}, nil
+	return &Probed{config: config, family: f, seed: seed, standards: standards, states: states}, nil
 }
 
 // Standards are those of the features, over the probes of the family's functions of
@@ -50,10 +50,10 @@ func Standards(
 ) ([]shard.Standard, error) {
 	return config.Standards(ctx, functions, func(i int) (sde.System, error) {
 		function, err := f.Function(seed, i)
-		if err == nil && states == Whitened {
-			return Whiten(function.System), nil
+		if err != nil {
+			return nil, err
 		}
-		return function.System, err
+		return states.Seen(function.System, config.DT), nil
 	}, seed, f.Name(), scale)
 }
 

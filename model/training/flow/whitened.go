@@ -10,15 +10,15 @@ import (
 
 // Based is a Conditioner whose subjects may have coordinates of their own.
 type Based interface {
-	// Whitened reports whether they have: those of Whitened states. Otherwise they have a Frame's.
-	Whitened() bool
-	// Base are the coordinates of a subject, where it is Whitened.
+	// Own reports whether they have: those of Whitened or Settled states. Otherwise they have a Frame's.
+	Own() bool
+	// Base are the coordinates of a subject, where it has its own.
 	Base(s Subject) (closure.Base, error)
 }
 
 // Standardise turns states x [n, d] of a subject into the flow's coordinates, in place.
 func Standardise(c Conditioner, f Frame, s Subject, x []float32) error {
-	based, ok := whitened(c)
+	based, ok := own(c)
 	if !ok {
 		f.Standardise(x)
 		return nil
@@ -32,7 +32,7 @@ func Standardise(c Conditioner, f Frame, s Subject, x []float32) error {
 
 // Restore is the inverse of Standardise. It returns log |det ∂x/∂z|.
 func Restore(c Conditioner, f Frame, s Subject, z []float32) (logVolume float64, err error) {
-	based, ok := whitened(c)
+	based, ok := own(c)
 	if !ok {
 		f.Restore(z)
 		return f.logVolume(), nil
@@ -45,9 +45,9 @@ func Restore(c Conditioner, f Frame, s Subject, z []float32) (logVolume float64,
 	return b.LogVolume(), nil
 }
 
-func whitened(c Conditioner) (Based, bool) {
+func own(c Conditioner) (Based, bool) {
 	based, ok := c.(Based)
-	return based, ok && based.Whitened()
+	return based, ok && based.Own()
 }
 
 // bases are those of the family's functions, by number.
@@ -59,15 +59,15 @@ type bases struct {
 // mostBases are kept, of at most 33 kB each: a batch needs each twice.
 const mostBases = 2048
 
-// of is the base of function i, which has that equation.
-func (b *bases) of(i int, space sde.Space) closure.Base {
+// of is the base of function i, computed at first.
+func (b *bases) of(i int, compute func() closure.Base) closure.Base {
 	b.mu.Lock()
 	base, known := b.made[i]
 	b.mu.Unlock()
 	if known {
 		return base
 	}
-	base = closure.Of(space)
+	base = compute()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.made == nil || len(b.made) >= mostBases {
@@ -77,8 +77,8 @@ func (b *bases) of(i int, space sde.Space) closure.Base {
 	return base
 }
 
-// Whitened implements Based.
-func (p *Probed) Whitened() bool { return p.whitened }
+// Own implements Based.
+func (p *Probed) Own() bool { return p.states.Own() }
 
 // Base implements Based.
 func (p *Probed) Base(s Subject) (b closure.Base, err error) {
@@ -88,18 +88,18 @@ func (p *Probed) Base(s Subject) (b closure.Base, err error) {
 	}
 	space, ok := system.(sde.Space)
 	if !ok {
-		return b, fmt.Errorf("function %d: %T has no whitened states", s.Index, system)
+		return b, fmt.Errorf("function %d: %T has no states of its own", s.Index, system)
 	}
 	if s.Function.System != nil { // any equation may have that number
-		return closure.Of(space), nil
+		return p.states.base(space, p.config.DT), nil
 	}
-	return p.bases.of(s.Index, space), nil
+	return p.bases.of(s.Index, func() closure.Base { return p.states.base(space, p.config.DT) }), nil
 }
 
 // seen is the equation whose probes the network reads: that of the flow's coordinates.
 func (p *Probed) seen(s Subject) (sde.System, error) {
 	system, err := p.system(s)
-	if err != nil || !p.whitened {
+	if err != nil || !p.Own() {
 		return system, err
 	}
 	b, err := p.Base(s)
@@ -107,12 +107,4 @@ func (p *Probed) seen(s Subject) (sde.System, error) {
 		return nil, err
 	}
 	return b.Equation(system.(sde.Space)), nil
-}
-
-// Whiten is a function's equation in the coordinates of Whitened states, if it is a Space.
-func Whiten(system sde.System) sde.System {
-	if space, ok := system.(sde.Space); ok {
-		return closure.Of(space).Equation(space)
-	}
-	return system
 }

@@ -1,0 +1,53 @@
+package closure
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// Chains of Settled, from the middle half of the box.
+const (
+	settledChains = 64
+	settledAfter  = 500 // steps
+	settledStates = 16  // of each chain
+	settledEvery  = 20  // steps
+)
+
+// Settled is the base of an equation by a few chains with time steps dt, instead of by the closure: the mean
+// and a root of the covariance of their states once they have run for a while. It costs as much as 52,000
+// evaluations of drift and diffusion. It is for equations on whose attractor the closure does not come to
+// rest, and for laws with several wells, where the closure comes to rest in one. It is the closure's where
+// the chains diverge, and where the domain has ends.
+func Settled(s sde.Space, dt float64) Base {
+	if s.Domain.Restricts() {
+		return Of(s)
+	}
+	d := s.Dim()
+	x := make([]float32, settledChains*settledStates*d)
+	scheme := simulate.Scheme{DT: dt, BurnIn: settledAfter, Thin: settledEvery, Chains: settledChains, Start: simulate.InBox}
+	if err := simulate.Fastest().Chains(context.Background(), x, s, scheme, 1, 0, "settled"); err != nil {
+		return Of(s)
+	}
+	states := mat.NewDense(settledChains*settledStates, d, nil)
+	states.Apply(func(i, k int, _ float64) float64 { return float64(x[i*d+k]) }, states)
+	b, cov := Base{Mean: make([]float64, d), Factor: make([]float64, d*d), Domain: s.Domain}, mat.NewSymDense(d, nil)
+	for k := range d {
+		b.Mean[k] = stat.Mean(mat.Col(nil, k, states), nil)
+	}
+	stat.CovarianceMatrix(cov, states, nil)
+	for k, box := range s.Box { // keeps it positive
+		cov.SetSym(k, k, cov.At(k, k)+floor*math.Pow((box.Hi-box.Lo)/boxDeviations, 2))
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(cov) {
+		return Of(s)
+	}
+	b.setFactor(cov, &factor)
+	return b
+}
