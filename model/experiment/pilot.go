@@ -48,7 +48,10 @@ func (e Experiment) PilotRun(ctx context.Context) (warnings []string, err error)
 		if err != nil {
 			return nil, err
 		}
-		system := e.seen(function.System)
+		system, err := e.seen(function.System)
+		if err != nil {
+			return nil, fmt.Errorf("probes.dt: %s function %d: %w", f.Name(), number, err)
+		}
 		if err := c.Fill(rows, system, e.Data.Seed, f.Name(), uint64(number)); err != nil {
 			return nil, fmt.Errorf("probes.dt: %s: %w", f.Name(), err)
 		}

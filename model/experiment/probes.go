@@ -164,7 +164,7 @@ func (e Experiment) Inference() Experiment {
 }
 
 // seen is the equation whose probes the network reads.
-func (e Experiment) seen(system sde.System) sde.System {
+func (e Experiment) seen(system sde.System) (sde.System, error) {
 	return e.Training.States.Seen(system, e.Probes.DT)
 }
 
@@ -201,7 +201,11 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 	}
 	row := probes
 	row.Sensors, row.Steps = 1, 1
-	if err := row.Fill(make([]float32, row.Size()), e.seen(function.System), e.Data.Seed, "validate", 0); err != nil {
+	seen, err := e.seen(function.System)
+	if err != nil {
+		return fmt.Errorf("probes.dt: %s: %w", f.Name(), err)
+	}
+	if err := row.Fill(make([]float32, row.Size()), seen, e.Data.Seed, "validate", 0); err != nil {
 		return fmt.Errorf("probes.kind: %s: %w", f.Name(), err)
 	}
 	return nil

@@ -2,6 +2,8 @@ package closure
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -22,17 +24,17 @@ const (
 // Settled is the base of an equation by a few chains with time steps dt, instead of by the closure: the mean
 // and a root of the covariance of their states once they have run for a while. It costs as much as 52,000
 // evaluations of drift and diffusion. It is for equations on whose attractor the closure does not come to
-// rest, and for laws with several wells, where the closure comes to rest in one. It is the closure's where
-// the chains diverge, and where the domain has ends.
-func Settled(s sde.Space, dt float64) Base {
+// rest, and for laws with several wells, where the closure comes to rest in one. It fails where the
+// chains do, and on a domain with ends.
+func Settled(s sde.Space, dt float64) (Base, error) {
 	if s.Domain.Restricts() {
-		return Of(s)
+		return Base{}, errors.New("settled states of an equation whose domain has ends")
 	}
 	d := s.Dim()
 	x := make([]float32, settledChains*settledStates*d)
 	scheme := simulate.Scheme{DT: dt, BurnIn: settledAfter, Thin: settledEvery, Chains: settledChains, Start: simulate.InBox}
 	if err := simulate.Fastest().Chains(context.Background(), x, s, scheme, 1, 0, "settled"); err != nil {
-		return Of(s)
+		return Base{}, fmt.Errorf("settled states, by chains with steps of %g: %w", dt, err)
 	}
 	states := mat.NewDense(settledChains*settledStates, d, nil)
 	states.Apply(func(i, k int, _ float64) float64 { return float64(x[i*d+k]) }, states)
@@ -46,8 +48,8 @@ func Settled(s sde.Space, dt float64) Base {
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(cov) {
-		return Of(s)
+		return Base{}, fmt.Errorf("settled states, by chains with steps of %g: their covariance is singular", dt)
 	}
 	b.setFactor(cov, &factor)
-	return b
+	return b, nil
 }

@@ -35,19 +35,24 @@ func StatesKinds() []States { return []States{Raw, Standardised, Whitened, Settl
 func (s States) Own() bool { return s == Whitened || s == Settled }
 
 // base are those of an equation, of chains with time steps dt if they are Settled.
-func (s States) base(space sde.Space, dt float64) closure.Base {
+func (s States) base(space sde.Space, dt float64) (closure.Base, error) {
 	if s == Settled {
 		return closure.Settled(space, dt)
 	}
-	return closure.Of(space)
+	return closure.Of(space), nil
 }
 
 // Seen is the equation in its own coordinates, if it has any.
-func (s States) Seen(system sde.System, dt float64) sde.System {
-	if space, ok := system.(sde.Space); ok && s.Own() {
-		return s.base(space, dt).Equation(space)
+func (s States) Seen(system sde.System, dt float64) (sde.System, error) {
+	space, ok := system.(sde.Space)
+	if !ok || !s.Own() {
+		return system, nil
 	}
-	return system
+	b, err := s.base(space, dt)
+	if err != nil {
+		return nil, err
+	}
+	return b.Equation(space), nil
 }
 
 // Frame are the flow's coordinates: the standard of every coordinate of a state. The empty

@@ -53,7 +53,7 @@ func Standards(
 		if err != nil {
 			return nil, err
 		}
-		return states.Seen(function.System, config.DT), nil
+		return states.Seen(function.System, config.DT)
 	}, seed, f.Name(), scale)
 }
 

@@ -60,21 +60,24 @@ type bases struct {
 const mostBases = 2048
 
 // of is the base of function i, computed at first.
-func (b *bases) of(i int, compute func() closure.Base) closure.Base {
+func (b *bases) of(i int, compute func() (closure.Base, error)) (closure.Base, error) {
 	b.mu.Lock()
 	base, known := b.made[i]
 	b.mu.Unlock()
 	if known {
-		return base
+		return base, nil
 	}
-	base = compute()
+	base, err := compute()
+	if err != nil {
+		return base, fmt.Errorf("function %d: %w", i, err)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.made == nil || len(b.made) >= mostBases {
 		b.made = make(map[int]closure.Base)
 	}
 	b.made[i] = base
-	return base
+	return base, nil
 }
 
 // Own implements Based.
@@ -91,9 +94,9 @@ func (p *Probed) Base(s Subject) (b closure.Base, err error) {
 		return b, fmt.Errorf("function %d: %T has no states of its own", s.Index, system)
 	}
 	if s.Function.System != nil { // any equation may have that number
-		return p.states.base(space, p.config.DT), nil
+		return p.states.base(space, p.config.DT)
 	}
-	return p.bases.of(s.Index, func() closure.Base { return p.states.base(space, p.config.DT) }), nil
+	return p.bases.of(s.Index, func() (closure.Base, error) { return p.states.base(space, p.config.DT) })
 }
 
 // seen is the equation whose probes the network reads: that of the flow's coordinates.
