@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/consensus"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/equations/closure"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/imports"
@@ -147,6 +148,8 @@ var hints = []struct {
 	{data.ErrLeavesGrid, "choose a drift that points back into the grid, or a wider grid (docs/families.md)"},
 	{experiment.ErrProbesOutOfRange, "choose a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
 	{probe.ErrDiverged, "choose a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
+	{closure.ErrSettled, "choose a smaller probes.dt, or other training.states (docs/families.md)"},
+	{simulate.ErrTempering, "leave the tempering out, or change its fields (docs/families.md#tempering)"},
 	{simulate.ErrIntegrator, "set data.training.integrator and data.reference.integrator (docs/families.md)"},
 	{simulate.ErrDiverged, "choose a smaller time step (data.training.dt, data.reference.dt), or a drift that points inward; with a box the integrator tamed is another way (docs/families.md)"},
 	{family.ErrInterpolation, "give the grid more nodes, or smooth the formulas: a simulation uses their values at the nodes, linear in between (docs/families.md)"},

@@ -13,6 +13,9 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
+// ErrSettled means that an equation has no settled states.
+var ErrSettled = errors.New("settled states")
+
 // Chains of Settled, from the middle half of the box.
 const (
 	settledChains = 64
@@ -22,19 +25,22 @@ const (
 )
 
 // Settled is the base of an equation by a few chains with time steps dt, instead of by the closure: the mean
-// and a root of the covariance of their states once they have run for a while. It costs as much as 52,000
-// evaluations of drift and diffusion. It is for equations on whose attractor the closure does not come to
+// and a root of the covariance of their states once they have run for a while, by Heun's steps. It costs as
+// much as 105,000 evaluations of drift and diffusion. It is for equations on whose attractor the closure does not come to
 // rest, and for laws with several wells, where the closure comes to rest in one. It fails where the
 // chains do, and on a domain with ends.
 func Settled(s sde.Space, dt float64) (Base, error) {
 	if s.Domain.Restricts() {
-		return Base{}, errors.New("settled states of an equation whose domain has ends")
+		return Base{}, fmt.Errorf("%w of an equation whose domain has ends", ErrSettled)
 	}
 	d := s.Dim()
 	x := make([]float32, settledChains*settledStates*d)
-	scheme := simulate.Scheme{DT: dt, BurnIn: settledAfter, Thin: settledEvery, Chains: settledChains, Start: simulate.InBox}
+	scheme := simulate.Scheme{DT: dt, BurnIn: settledAfter, Thin: settledEvery, Chains: settledChains, Start: simulate.InBox, Integrator: simulate.Heun}
 	if err := simulate.Fastest().Chains(context.Background(), x, s, scheme, 1, 0, "settled"); err != nil {
-		return Base{}, fmt.Errorf("settled states, by chains with steps of %g: %w", dt, err)
+		if errors.Is(err, simulate.ErrDiverged) {
+			err = simulate.ErrDiverged // without the number of a function, which only the caller knows
+		}
+		return Base{}, fmt.Errorf("%w, by chains with steps of %g from the box: %w", ErrSettled, dt, err)
 	}
 	states := mat.NewDense(settledChains*settledStates, d, nil)
 	states.Apply(func(i, k int, _ float64) float64 { return float64(x[i*d+k]) }, states)
@@ -48,7 +54,7 @@ func Settled(s sde.Space, dt float64) (Base, error) {
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(cov) {
-		return Base{}, fmt.Errorf("settled states, by chains with steps of %g: their covariance is singular", dt)
+		return Base{}, fmt.Errorf("%w, by chains with steps of %g from the box: their covariance is singular", ErrSettled, dt)
 	}
 	b.setFactor(cov, &factor)
 	return b, nil

@@ -52,10 +52,23 @@ func TestSettled(t *testing.T) {
 
 // There is no base where chains diverge, and on a domain with ends.
 func TestNotSettled(t *testing.T) {
-	if _, err := closure.Settled(expressiontest.Space(t, 1, "x0^3", "1"), 0.05); !errors.Is(err, simulate.ErrDiverged) {
+	if _, err := closure.Settled(expressiontest.Space(t, 1, "x0^3", "1"), 0.05); !errors.Is(err, simulate.ErrDiverged) || !errors.Is(err, closure.ErrSettled) {
 		t.Errorf("explodes: %v", err)
 	}
 	if _, err := closure.Settled(functionOf(t, "sediment", 0), 0.01); err == nil {
 		t.Error("a domain with ends has settled states")
+	}
+}
+
+func BenchmarkSettled(b *testing.B) {
+	for _, name := range []string{"duffing", "lorenz63", "ornstein_uhlenbeck", "phi4", "lorenz96"} {
+		s := functionOf(b, name, 0)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := closure.Settled(s, 0.002); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
