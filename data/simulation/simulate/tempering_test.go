@@ -107,13 +107,16 @@ func share(t *testing.T, s sde.Space, scheme Scheme) float64 {
 // Replicas find both wells with the weights of the law, and chains without them do not, for every
 // integrator that suits.
 func TestTemperingCrossesBarriers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: half a minute under the race detector, of code that shorter tests run, too")
+	}
 	s, left := wells(t)
 	for _, i := range []Integrator{Euler, LeimkuhlerMatthews, Heun} {
-		scheme := Scheme{DT: 0.02, BurnIn: 4000, Thin: 1, Chains: 2048, Start: "uniform(0.9, 1.1)", Integrator: i}
+		scheme := Scheme{DT: 0.02, BurnIn: 10_000, Thin: 1, Chains: 512, Start: "uniform(0.9, 1.1)", Integrator: i}
 		if n := share(t, s, scheme); n > 0 {
 			t.Errorf("%v: without replicas %.3f of the chains are in the left well, as if the barrier were low", i, n)
 		}
-		scheme.Tempering = Tempering{8, 30, 10}
+		scheme.Tempering = Tempering{4, 20, 20}
 		got, deviation := share(t, s, scheme), math.Sqrt(left*(1-left)/float64(scheme.Chains))
 		if math.Abs(got-left) > 4*deviation {
 			t.Errorf("%v: %.3f of the chains are in the left well, want %.3f ± %.3f", i, got, left, deviation)
