@@ -97,13 +97,12 @@ func (d Dataset) judgedInflation(ctx context.Context, i int, x []float32, system
 	return 0, nil
 }
 
-// A measurement has some pairs of chains, with some states of each, which they take while they run half as
-// long again as the burn-in of a pilot run. An error that is below certain deviations of itself
-// counts as none.
+// A measurement has coupledChains pairs of chains. Each gives coupledStates states while it runs half as
+// long again as the burn-in of a pilot run. A difference below that many standard errors counts as none.
 const (
 	coupledChains = 128
 	coupledStates = 16
-	certain       = 3
+	certain       = 3 // standard errors
 )
 
 // measuredInflation compares the variances of chains with those of chains with half the time step and

@@ -24,11 +24,11 @@ const (
 	settledEvery  = 20  // steps
 )
 
-// Settled is the base of an equation by a few chains with time steps dt, instead of by the closure: the mean
-// and a root of the covariance of their states once they have run for a while, by Heun's steps. It costs as
-// much as 105,000 evaluations of drift and diffusion. It is for equations on whose attractor the closure does not come to
-// rest, and for laws with several wells, where the closure comes to rest in one. It fails where the
-// chains do, and on a domain with ends.
+// Settled is the base of an equation by a few chains with time steps dt, instead of by the closure: the
+// mean and a root of the covariance of their states once they have run for a while, by Heun's steps. It
+// costs as much as 105,000 evaluations of drift and diffusion. It is for equations on whose attractor
+// the closure does not come to rest, and for laws with several wells, where the closure comes to rest in
+// one. It fails where the chains do, and on a domain with ends.
 func Settled(s sde.Space, dt float64) (Base, error) {
 	if s.Domain.Restricts() {
 		return Base{}, fmt.Errorf("%w of an equation whose domain has ends", ErrSettled)

@@ -71,17 +71,14 @@ func (p coupled) run(ctx context.Context, whole, half []float32, s Scheme, first
 
 // move takes two half steps, and the whole one with the sum of their noise.
 func (p coupled) move(stream stream, first, step int) error {
+	clear(p.sum)
 	for i := range 2 {
 		if k := p.fine.move(); k >= 0 {
 			return p.fine.explain(stream, first, 2*step+i, k)
 		}
 		for k := range p.sum {
 			for l, z := range p.fine.z[k] {
-				if i == 0 {
-					p.sum[k][l] = z / math.Sqrt2
-				} else {
-					p.sum[k][l] += z / math.Sqrt2
-				}
+				p.sum[k][l] += z / math.Sqrt2
 			}
 		}
 	}

@@ -33,6 +33,8 @@ func (r *leimkuhlerMatthews) take(c *cloud) {
 	c.add(c.drift, r.mean)
 }
 
+// exchange takes the normals of the step before along with two states, to the lanes of each other's
+// temperature. hotter is the ratio of √T of the lanes.
 func (r *leimkuhlerMatthews) exchange(cold, hot int, hotter float32) {
 	for k := range r.last {
 		z := &r.last[k]

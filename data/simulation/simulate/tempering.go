@@ -200,8 +200,8 @@ func (r *ladder) exchange(c *cloud) {
 		for _, x := range c.x {
 			x[p.cold], x[p.hot] = x[p.hot], x[p.cold]
 		}
-		if memory, ok := c.steps.(remembers); ok {
-			memory.exchange(p.cold, p.hot, r.heat[p.hot]/r.heat[p.cold])
+		if rule, ok := c.steps.(*leimkuhlerMatthews); ok { // the only one that remembers anything
+			rule.exchange(p.cold, p.hot, r.heat[p.hot]/r.heat[p.cold])
 		}
 	}
 }
@@ -225,10 +225,4 @@ func (r *ladder) layLines() {
 			p.weights[k] = sum
 		}
 	}
-}
-
-// remembers are steps that depend on normals of the step before, which go with a state to the lane of
-// another temperature. hotter is the ratio of √T of the two lanes.
-type remembers interface {
-	exchange(cold, hot int, hotter float32)
 }

@@ -96,7 +96,7 @@ func runStubs(encoded string) error {
 
 // live joins the gossip and holds sessions, one after the other, until the coordinator ends one.
 func (o order) live(drain context.Context, number int, tell func(event)) error {
-	s := &stub{order: o, number: number, step: -1, tell: tell}
+	s := stub{order: o, number: number, tell: tell}
 	if o.Gossip != "" {
 		g, err := gossip.Join(context.Background(), gossip.Config{Name: s.id(), Bind: "127.0.0.1:0", Seeds: []string{o.Gossip}, Wait: time.Minute,
 			Meta: gossip.Meta{Role: gossip.RoleWorker, DataAddress: s.address(), Device: "stub", Version: o.Version}})
@@ -106,12 +106,11 @@ func (o order) live(drain context.Context, number int, tell func(event)) error {
 		defer g.Close()
 	}
 	for {
-		err := s.work(drain)
+		err := (&stub{order: o, number: number, step: -1, tell: tell}).work(drain) // each without a state
 		if code := status.Code(err); err == nil || drain.Err() != nil || code != codes.Aborted && code != codes.Unavailable {
 			return err
 		}
 		tell(event{Kind: lost, Worker: number, Text: err.Error()})
-		s = &stub{order: o, number: number, step: -1, tell: tell}
 	}
 }
 

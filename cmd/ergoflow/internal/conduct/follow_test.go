@@ -113,7 +113,7 @@ type stopped struct {
 
 func (a *stopped) Status(ctx context.Context, r *wire.StatusRequest, o ...grpc.CallOption) (*wire.StatusReply, error) {
 	if a.asked++; a.asked == 2 {
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // on the bubble's clock, which takes no real time
 	}
 	if a.asked == 2 || a.asked > 2 && !a.there {
 		return nil, status.Error(codes.Unavailable, "EOF")
