@@ -29,6 +29,14 @@ func (f Feature) Of(x float64) float64 {
 	return value
 }
 
+// Along are the values at states x [n, dim].
+func (f Feature) Along(x []float32, dim int) (values []float64) {
+	for at := f.Coordinate; at < len(x); at += dim {
+		values = append(values, f.Of(float64(x[at])))
+	}
+	return values
+}
+
 // Features are those of an equation: for each coordinate one, and two on a circle.
 func Features(s sde.Space) (all []Feature) {
 	for k := range s.Box {

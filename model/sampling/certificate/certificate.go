@@ -8,7 +8,8 @@
 // beyond a bound and beyond chance.
 //
 // The generator test is local: samples that are right in one well and lack another pass it,
-// since no current flows between wells. Only the exact law shows that.
+// since no current flows between wells. The exact law shows that, and where it is not known short
+// chains do, as far as they reach.
 // docs/results/certificate.md has the power of the checks and their false alarms.
 package certificate
 
@@ -18,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/sampling/wells"
 )
 
 // Verdict is what a user should do with samples.
@@ -84,6 +86,8 @@ type Subject struct {
 	// Unlearned is the part of the law at whose nodes the equation has values that no function
 	// of the training set has there; NaN if it is not known.
 	Unlearned float64
+	// Wells compares the samples with chains of the equation; nil: nothing does.
+	Wells *wells.Search
 	// Doubt says why the equation may have another law than the samples, whatever they are;
 	// may be empty.
 	Doubt string
@@ -138,6 +142,9 @@ func (s Subject) CertifyDependent(x []float32, d int, effective float64) Certifi
 			}
 		}
 		checks = append(checks, tests...)
+	}
+	if s.Wells != nil && effective >= fewest {
+		checks = append(checks, chains(s.Wells, x)...)
 	}
 	checks = append(checks, s.ranges(x, d)...)
 	return s.verdict(checks, effective)

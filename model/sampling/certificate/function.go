@@ -6,6 +6,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/sampling/wells"
 )
 
 // ByTable judges by the coefficients of a table, and by its law, if it can be integrated.
@@ -25,11 +26,12 @@ func ByFunction(f family.Family, seed uint64, i int, system sde.System) Subject 
 	case sde.Coefficients:
 		s = ByTable(system)
 	case sde.Plane:
-		s.Equation = OfPlane(system)
+		plane := OfPlane(system)
+		s.Equation, s.Wells = plane, wells.For(plane.Space(system.X))
 	case sde.Particles:
 		s.Equation = Particles{Particles: system}
 	case sde.Space:
-		s.Equation = Space{Space: system}
+		s.Equation, s.Wells = Space{Space: system}, wells.For(system)
 	}
 	known, ok := f.(family.KnownLaw)
 	if !ok {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/ergoflow/ergoflow/model/sampling/wells"
 )
 
 // kind is a kind of checks with the same bounds.
@@ -15,6 +17,8 @@ const (
 	kolmogorov
 	wasserstein
 	moment
+	missing // wells
+	flow    // of chains
 	outside
 	values
 	broken
@@ -31,6 +35,8 @@ var bounds = map[kind]limits{
 	kolmogorov:  {care: 0.05, refuse: 0.15, chance: 1.95}, // n draws of the law exceed 1.95 once in 1,000 times
 	wasserstein: {care: 0.15, refuse: 0.4, chance: 3},
 	moment:      {care: 0.15, refuse: 0.4, chance: 4},
+	missing:     {care: 0.05, refuse: math.Inf(1)},
+	flow:        {care: 0.1, refuse: 0.25, chance: wells.Chance},
 	outside:     {care: mostOutside, refuse: math.Inf(1)},
 	values:      {care: 0, refuse: 0.001},
 	broken:      {care: 0, refuse: 0},

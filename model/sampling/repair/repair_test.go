@@ -1,4 +1,4 @@
-package repair
+package repair_test
 
 import (
 	"errors"
@@ -16,10 +16,11 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
+	"github.com/ergoflow/ergoflow/model/sampling/repair"
 )
 
 // line is an equation of formulas, and whether samples have its exact law.
-func line(t *testing.T, drift, diffusion string) (Equation, func(x []float32) bool) {
+func line(t *testing.T, drift, diffusion string) (repair.Equation, func(x []float32) bool) {
 	t.Helper()
 	b, sigma := expressiontest.Line(t, drift, diffusion)
 	_, law, err := certificate.Integrate(b.Eval, sigma.Eval, -5, 5)
@@ -27,7 +28,7 @@ func line(t *testing.T, drift, diffusion string) (Equation, func(x []float32) bo
 		t.Fatal(err)
 	}
 	s := certificate.Subject{Equation: certificate.Line{Drift: b.Eval, Diffusion: sigma.Eval}, Law: law, Unlearned: math.NaN()}
-	return Equation{Formulas: expression.NewEquation(b, sigma).Bind, Drift: b.Eval, Diffusion: sigma.Eval},
+	return repair.Equation{Formulas: expression.NewEquation(b, sigma).Bind, Drift: b.Eval, Diffusion: sigma.Eval},
 		func(x []float32) bool { return s.Certify(x, 1).Verdict == certificate.Good }
 }
 
@@ -58,11 +59,11 @@ func TestAutoComesToTheLaw(t *testing.T) {
 		if right(x) {
 			t.Fatalf("%s, %s: the samples are right from the start", test.drift, test.diffusion)
 		}
-		r, err := Run(t.Context(), x, e, Options{Limit: time.Minute}, right)
-		if err != nil || !r.Settled || !r.Auto || !right(x) || r.Moved < 0.1 || r.Steps < firstRound {
+		r, err := repair.Run(t.Context(), x, e, repair.Options{Limit: time.Minute}, right)
+		if err != nil || !r.Settled || !r.Auto || !right(x) || r.Moved < 0.1 || r.Steps < 100 {
 			t.Errorf("%s, %s: %+v, right %v, %v", test.drift, test.diffusion, r, right(x), err)
 		}
-		s, err := Run(t.Context(), again, e, Options{Limit: time.Minute}, right)
+		s, err := repair.Run(t.Context(), again, e, repair.Options{Limit: time.Minute}, right)
 		if err != nil || !slices.Equal(x, again) || s.Steps != r.Steps || s.DT != r.DT || s.Moved != r.Moved {
 			t.Errorf("%s, %s: %+v, and again %+v, %v", test.drift, test.diffusion, r, s, err)
 		}
@@ -75,7 +76,7 @@ func TestTimeStep(t *testing.T) {
 	for _, rate := range []float64{0.01, 1, 300} {
 		e, _ := line(t, "-"+number(rate)+"*x", number(math.Sqrt(2*rate)))
 		x := normal(1<<16, 0, 1)
-		r, err := Run(t.Context(), x, e, Options{Steps: 500}, nil)
+		r, err := repair.Run(t.Context(), x, e, repair.Options{Steps: 500}, nil)
 		want := 2 * 0.01 / 1.01 / rate
 		if err != nil || r.Steps != 500 || r.Auto || math.Abs(r.DT/want-1) > 0.06 {
 			t.Errorf("rate %g: %+v, %v, want a step of %.3g", rate, r, err, want)
@@ -115,7 +116,7 @@ func TestOutliers(t *testing.T) {
 		if err := simulate.Fastest().ContinueFunc(t.Context(), coarse, e.Formulas, sde.WholeLine, 0.01, 100, 1, 1, ""); !errors.Is(err, simulate.ErrDiverged) {
 			t.Fatalf("%s, %s: the outliers do no harm: %v", test.drift, test.diffusion, err)
 		}
-		if r, err := Run(t.Context(), x, e, Options{Limit: time.Minute}, right); err != nil || !r.Settled || !right(x) || r.DT < 1e-4 {
+		if r, err := repair.Run(t.Context(), x, e, repair.Options{Limit: time.Minute}, right); err != nil || !r.Settled || !right(x) || r.DT < 1e-4 {
 			t.Errorf("%s, %s: %+v, %v", test.drift, test.diffusion, r, err)
 		}
 	}
@@ -125,19 +126,19 @@ func TestOutliers(t *testing.T) {
 // is an error.
 func TestNotSettled(t *testing.T) {
 	e, right := line(t, "x - x^3", "0.15")
-	if r, err := Run(t.Context(), normal(1024, 1, 0.1), e, Options{Limit: 20 * time.Millisecond}, right); err != nil || r.Settled {
+	if r, err := repair.Run(t.Context(), normal(1024, 1, 0.1), e, repair.Options{Limit: 20 * time.Millisecond}, right); err != nil || r.Settled {
 		t.Errorf("one well: %+v, %v", r, err)
 	}
 	b, sigma := expressiontest.Line(t, "x^3 - x", "x^3 - x")
-	away := Equation{Formulas: expression.NewEquation(b, sigma).Bind, Drift: b.Eval, Diffusion: sigma.Eval}
-	if _, err := Run(t.Context(), normal(100, 3, 1), away, Options{Steps: 10000}, nil); !errors.Is(err, simulate.ErrDiverged) {
+	away := repair.Equation{Formulas: expression.NewEquation(b, sigma).Bind, Drift: b.Eval, Diffusion: sigma.Eval}
+	if _, err := repair.Run(t.Context(), normal(100, 3, 1), away, repair.Options{Steps: 10000}, nil); !errors.Is(err, simulate.ErrDiverged) {
 		t.Errorf("away: %v", err)
 	}
 	infinite, right := line(t, "-x*exp(x^2)", "1")
-	if _, err := Run(t.Context(), []float32{0, 1, 60}, infinite, Options{Steps: 10}, right); !errors.Is(err, simulate.ErrDiverged) || !strings.Contains(err.Error(), "not finite") {
+	if _, err := repair.Run(t.Context(), []float32{0, 1, 60}, infinite, repair.Options{Steps: 10}, right); !errors.Is(err, simulate.ErrDiverged) || !strings.Contains(err.Error(), "not finite") {
 		t.Errorf("a drift that is not finite: %v", err)
 	}
-	if _, err := Run(t.Context(), nil, e, Options{}, right); err == nil {
+	if _, err := repair.Run(t.Context(), nil, e, repair.Options{}, right); err == nil {
 		t.Error("no samples are repaired")
 	}
 }
@@ -167,72 +168,9 @@ func TestSystems(t *testing.T) {
 		if right(x) {
 			t.Fatalf("%T: the samples are right from the start", test.system)
 		}
-		r, err := Run(t.Context(), x, Equation{System: test.system}, Options{Limit: time.Minute}, right)
+		r, err := repair.Run(t.Context(), x, repair.Equation{System: test.system}, repair.Options{Limit: time.Minute}, right)
 		if err != nil || !r.Settled || !right(x) || r.Moved < 0.2 {
 			t.Errorf("%T: %+v, right %v, %v", test.system, r, right(x), err)
-		}
-	}
-}
-
-// The distance of two lists is Kolmogorov and Smirnov's, with ties.
-func TestApart(t *testing.T) {
-	for _, test := range []struct {
-		a, b []float64
-		want float64
-	}{
-		{[]float64{1, 2, 3, 4}, []float64{1, 2, 3, 4}, 0},
-		{[]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}, 1},
-		{[]float64{1, 1, 1, 2}, []float64{1, 2, 2, 2}, 0.5},
-		{[]float64{0, 3}, []float64{1, 2}, 0.5},
-	} {
-		if got := apart([][]float64{{0, 0}, test.a}, [][]float64{{0, 0}, test.b}); got != test.want {
-			t.Errorf("%v and %v are %g apart, want %g", test.a, test.b, got, test.want)
-		}
-	}
-}
-
-// The paired test sees a drift that is far too small for Kolmogorov and Smirnov, because chains
-// remember where they were; it sees a change of spread alone; and chance is no drift.
-func TestPaired(t *testing.T) {
-	const n = 1000
-	rng := random.New(2, "repair/paired")
-	x, noise := make([]float64, n), make([]float64, n)
-	for i := range x {
-		x[i], noise[i] = rng.NormFloat64(), rng.NormFloat64()
-	}
-	moved := func(of func(x, noise float64) float64) [][]float64 {
-		y := make([]float64, n)
-		for i := range y {
-			y[i] = of(x[i], noise[i])
-		}
-		return [][]float64{y}
-	}
-	before := [][]float64{x}
-	order := sorted(before)
-	for _, test := range []struct {
-		what         string
-		after        [][]float64
-		drifts       bool
-		memory, most float64 // least and most
-	}{
-		{"nothing moves", before, false, 1, 1},
-		{"a slow drift", moved(func(x, e float64) float64 { return x + 0.02 + 0.05*e }), true, 0.99, 1},
-		{"a slow growth", moved(func(x, e float64) float64 { return 1.02*x + 0.05*e }), true, 0.99, 1},
-		{"stationary, slow", moved(func(x, e float64) float64 { return 0.995*x + math.Sqrt(1-0.995*0.995)*e }), false, 0.98, 1},
-		{"stationary, half forgotten", moved(func(x, e float64) float64 { return 0.5*x + math.Sqrt(0.75)*e }), false, 0.4, 0.6},
-		{"independent", moved(func(_, e float64) float64 { return e }), false, 0, 0.1},
-	} {
-		drift, memory := paired(before, test.after, order)
-		if (drift > drifts(1)) != test.drifts || memory < test.memory-1e-12 || memory > test.most+1e-12 {
-			t.Errorf("%s: |z| is %.2f, the bound %.2f, the memory %.3f", test.what, drift, drifts(1), memory)
-		}
-		if a := apart(order, sorted(test.after)); a > still*math.Sqrt(2./n) {
-			t.Errorf("%s: Kolmogorov and Smirnov see it: %.3f", test.what, a)
-		}
-	}
-	for v, want := range map[float64]float64{0: 0, 1: 0.25, 1.5: 0.5, 2: 0.625, 3: 0.875, 4: 1} {
-		if got := rank([]float64{1, 1, 2, 3}, v); got != want {
-			t.Errorf("the rank of %g is %g, want %g", v, got, want)
 		}
 	}
 }

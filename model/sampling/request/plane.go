@@ -9,6 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
+	"github.com/ergoflow/ergoflow/model/sampling/wells"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -55,8 +56,9 @@ func (r Request) inPlane(tabulated family.TabulatedPlane) (Target, error) {
 	if err != nil { // negative, no noise at all, or not of the family's kind
 		return Target{}, &InputError{"diffusion", ErrDiffusion, err}
 	}
+	formulas := certificate.OfFormulas(drift, sigma)
 	return Target{
 		Subject: flow.Subject{Function: function}, Warnings: append(betweenNodes(p, fine), outward(p)...),
-		subject: certificate.Subject{Equation: certificate.OfFormulas(drift, sigma), Unlearned: math.NaN()},
+		subject: certificate.Subject{Equation: formulas, Wells: wells.For(formulas.Space(grid)), Unlearned: math.NaN()},
 	}, nil
 }

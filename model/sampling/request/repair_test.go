@@ -48,7 +48,7 @@ func TestRepair(t *testing.T) {
 		if v := target.Certify(x).Verdict; v != certificate.Refused {
 			t.Errorf("%s %q: %s before the repair", test.experiment, test.drift, v)
 		}
-		r, c, err := target.Repair(t.Context(), x, repair.Options{Limit: 20 * time.Second})
+		r, c, err := target.Repair(t.Context(), x, repair.Options{Limit: 2 * time.Minute})
 		if reasons := strings.Join(c.Reasons, "\n"); err != nil || !r.Settled || c.Verdict != test.want || !strings.Contains(reasons, test.words) || (reasons == "") != (test.words == "") {
 			t.Errorf("%s %q: %+v, %s, %q, %v", test.experiment, test.drift, r, c.Verdict, c.Reasons, err)
 		}

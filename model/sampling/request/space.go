@@ -10,6 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
+	"github.com/ergoflow/ergoflow/model/sampling/wells"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -48,7 +49,7 @@ func (r Request) inSpace(spatial family.Spatial) (Target, error) {
 	}
 	return Target{
 		Subject: flow.Subject{Function: family.Function{System: system}},
-		subject: certificate.Subject{Equation: certificate.Space{Space: system}, Unlearned: math.NaN()},
+		subject: certificate.Subject{Equation: certificate.Space{Space: system}, Wells: wells.For(system), Unlearned: math.NaN()},
 		inSpace: true,
 	}, nil
 }
