@@ -12,10 +12,10 @@ import (
 
 // chains compares samples with short chains of the equation:
 //
-//	name   effect                                                      Z
-//	wells  the part of the chains that are where no samples are        0
-//	flow   mass of the law by the rates of crossing a value, minus     that of the crossings in both
-//	       the samples'                                                directions
+//	name       effect                                                   Z
+//	wells      the part of the chains that are where no samples are     0
+//	crossings  mass of the law by the rates of crossing a value, minus  that of upward minus downward
+//	           the samples'
 func chains(w *wells.Search, x []float32) []Check {
 	seen, err := w.Look(context.Background(), x)
 	if err != nil {
@@ -25,18 +25,22 @@ func chains(w *wells.Search, x []float32) []Check {
 	if seen.Entered > seen.Missing {
 		lacking = check(missing, "wells", seen.Entered, 0, fmt.Sprintf("%s of the chains from the samples go where there are none, near %s", percent(seen.Entered), point(seen.At)))
 	}
-	f := seen.Flow
-	return []Check{lacking, check(flow, "flow", f.Effect(), f.Z(), fmt.Sprintf(
+	c := seen.Crossings
+	return []Check{lacking, check(crossed, "crossings", c.Effect(), c.Z(), fmt.Sprintf(
 		"chains from the samples cross %s = %.3g upward %d times and downward %d times, where an invariant law has as many of both: by these rates %s of the law is above, and %s of the samples",
-		f.Along, f.At, f.Up, f.Down, percent(f.Law), percent(f.Have)))}
+		c.Along, c.At, c.Up, c.Down, percent(c.Law), percent(c.Have)))}
 }
 
-// point writes a state, of many coordinates the first ones.
+// point writes a state, of many coordinates the first ones. Those that are small beside others are 0.
 func point(x []float32) string {
-	const most = 4
+	const most, small = 4, 1e-3
 	var parts []string
+	largest := 0.
+	for _, v := range x {
+		largest = max(largest, math.Abs(float64(v)))
+	}
 	for _, v := range x[:min(len(x), most)] {
-		if math.Abs(float64(v)) < 1e-6 {
+		if math.Abs(float64(v)) < small*largest {
 			v = 0
 		}
 		parts = append(parts, strconv.FormatFloat(float64(v), 'g', 3, 32))

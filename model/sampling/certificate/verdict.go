@@ -18,7 +18,7 @@ const (
 	wasserstein
 	moment
 	missing // wells
-	flow    // of chains
+	crossed // of chains
 	outside
 	values
 	broken
@@ -36,7 +36,7 @@ var bounds = map[kind]limits{
 	wasserstein: {care: 0.15, refuse: 0.4, chance: 3},
 	moment:      {care: 0.15, refuse: 0.4, chance: 4},
 	missing:     {care: 0.05, refuse: math.Inf(1)},
-	flow:        {care: 0.1, refuse: 0.25, chance: wells.Chance},
+	crossed:     {care: 0.1, refuse: 0.25, chance: wells.Chance},
 	outside:     {care: mostOutside, refuse: math.Inf(1)},
 	values:      {care: 0, refuse: 0.001},
 	broken:      {care: 0, refuse: 0},

@@ -75,8 +75,8 @@ type Seen struct {
 	Entered float64
 	// At is a state of such a region, at rest: of the one with most chains, if there are several.
 	At []float32
-	// Flow is that of the chains from samples.
-	Flow Flow
+	// Crossings is that of the chains from samples.
+	Crossings Crossings
 }
 
 // Look compares samples x [n, Dim] with chains, those from the box and others from the samples. Its error
@@ -93,7 +93,7 @@ func (w *Search) Look(ctx context.Context, x []float32) (s Seen, err error) {
 		return s, fmt.Errorf("from the samples: %w", err)
 	}
 	features := lift.Features(w.equation)
-	s.Flow = flowOf(features, from, to, d)
+	s.Crossings = crossingsOf(features, from, to, d)
 	from, to = some(from, d, looked), some(to, d, looked)
 	before, err := led(ctx, w.equation, from, box.dt)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestWellThatSamplesLack(t *testing.T) {
 
 // Chains that cross a barrier now and then show the masses of its wells by how often they do, long before
 // the samples have those masses. The law is symmetric.
-func TestFlowBetweenWells(t *testing.T) {
+func TestCrossingsBetweenWells(t *testing.T) {
 	s := expressiontest.Space(t, 2, "i == 0 ? x[i] - x[i]^3 : -x[i]", "i == 0 ? 0.5 : sqrt(2)")
 	sides := func(left float64) []float32 {
 		return draws(1024, 2, func(rng *rand.Rand, c int) float64 {
@@ -76,11 +76,11 @@ func TestFlowBetweenWells(t *testing.T) {
 			}
 		})
 	}
-	f := look(t, s, sides(0.1)).Flow
+	f := look(t, s, sides(0.1)).Crossings
 	if f.Z() > -Chance || f.Along != "x[0]" || math.Abs(f.At) > 0.7 || f.Have < 0.85 || math.Abs(f.Law-0.5) > 0.15 {
 		t.Errorf("a tenth in one well: %+v", f)
 	}
-	if f := look(t, s, sides(0.5)).Flow; math.Abs(f.Z()) > Chance {
+	if f := look(t, s, sides(0.5)).Crossings; math.Abs(f.Z()) > Chance {
 		t.Errorf("half in each well: %+v", f)
 	}
 }
@@ -98,7 +98,7 @@ func TestNoWells(t *testing.T) {
 		for k := range s.Box {
 			s.Box[k] = sde.Interval{Lo: -8, Hi: 8}
 		}
-		if seen := look(t, s, normal); seen.Missing > 0.03 || seen.Entered > 0.03 || math.Abs(seen.Flow.Z()) > Chance {
+		if seen := look(t, s, normal); seen.Missing > 0.03 || seen.Entered > 0.03 || math.Abs(seen.Crossings.Z()) > Chance {
 			t.Errorf("%s: %+v", test.name, seen)
 		}
 	}
@@ -162,14 +162,14 @@ func TestDiverges(t *testing.T) {
 	}
 }
 
-// Of two flows beyond chance the larger effect is worse, else the larger Z.
+// Of crossings beyond chance the larger effect is worse, else the larger Z.
 func TestWorse(t *testing.T) {
-	chance := Flow{Up: 5, Down: 1, Law: 0.9}
-	some, more := Flow{Up: 400, Law: 0.2}, Flow{Up: 40, Law: 0.3}
+	chance := Crossings{Up: 5, Down: 1, Law: 0.9}
+	some, more := Crossings{Up: 400, Law: 0.2}, Crossings{Up: 40, Law: 0.3}
 	if !some.worse(chance) || !more.worse(some) || some.worse(more) || chance.worse(some) {
-		t.Error("the order of flows is wrong")
+		t.Error("the order is wrong")
 	}
-	if z := (Flow{}).Z(); z != 0 {
+	if z := (Crossings{}).Z(); z != 0 {
 		t.Errorf("Z without crossings is %g", z)
 	}
 }

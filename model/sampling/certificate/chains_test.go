@@ -1,0 +1,102 @@
+package certificate
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/model/sampling/wells"
+)
+
+// Draws of one well of two pass the generator test; short chains say that a well is missing, and where.
+// Where the barrier is lower they say how much of the law is on which side. Draws of the law are good.
+func TestChains(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		barrier float64
+		left    float64 // the part of the samples in the left well; the law has a half
+		want    Verdict
+		reason  string
+	}{
+		{"one of two wells", 10, 0, Care, "of the chains that begin all over the box stay where there are no samples, near (-1, 0): the samples may lack a well"},
+		{"a tenth in one well", 2.5, 0.1, Refused, "chains from the samples cross x[0] = "},
+		{"both wells", 10, 0.5, Good, ""},
+		{"both wells, a low barrier", 2.5, 0.5, Good, ""},
+	} {
+		sigma := math.Sqrt(0.5 / test.barrier)
+		s := expressiontest.Space(t, 2, "i == 0 ? x[i] - x[i]^3 : -x[i]", "i == 0 ? "+strconv.FormatFloat(sigma, 'g', -1, 64)+" : sqrt(2)")
+		subject := Subject{Equation: Space{Space: s}, Unlearned: math.NaN()}
+		rng, x := random.New(1, "certificate/chains test"), make([]float32, 2048)
+		for i := range x {
+			if x[i] = float32(rng.NormFloat64()); i%2 > 0 {
+				continue
+			}
+			v := 0.
+			for accepted := false; !accepted; {
+				v = 3 * rng.Float64()
+				accepted = rng.Float64() < math.Exp(-test.barrier*(v*v-1)*(v*v-1))
+			}
+			if rng.Float64() < test.left {
+				v = -v
+			}
+			x[i] = float32(v)
+		}
+		if c := subject.Certify(x, 2); c.Verdict != Good {
+			t.Errorf("%s, without chains: %s, %q", test.name, c.Verdict, c.Reasons)
+		}
+		subject.Wells = wells.For(s)
+		c := subject.Certify(x, 2)
+		if reasons := strings.Join(c.Reasons, "\n"); c.Verdict != test.want || !strings.Contains(reasons, test.reason) || (reasons == "") != (test.reason == "") {
+			t.Errorf("%s: %s, %q", test.name, c.Verdict, c.Reasons)
+		}
+	}
+}
+
+// Where chains diverge the certificate says that nothing was compared with them.
+func TestChainsThatDiverge(t *testing.T) {
+	s := expressiontest.Space(t, 2, "x[i]^3 - x[i]", "0.1")
+	rng, x := random.New(1, "certificate/chains test"), make([]float32, 2048)
+	for i := range x {
+		x[i] = float32(0.07 * rng.NormFloat64())
+	}
+	c := Subject{Equation: Space{Space: s}, Wells: wells.For(s), Unlearned: math.NaN()}.Certify(x, 2)
+	if c.Verdict != Care || len(c.Reasons) != 1 || !strings.Contains(c.Reasons[0], "chains of the equation diverge, so that nothing compares the samples with them") {
+		t.Errorf("%s, %q", c.Verdict, c.Reasons)
+	}
+}
+
+// An equation in the plane is the same in space.
+func TestPlaneInSpace(t *testing.T) {
+	p := plane(t, []string{"-x - y^2", "x*y"}, []string{"1 + x^2", "y", "0", "2"}).Equation.(Plane)
+	s := p.Space(sde.Grid{Lo: -3, Hi: 2, N: 16})
+	states := s.Uniform(100, 1)
+	x, y := make([]float64, 100), make([]float64, 100)
+	for i := range x {
+		x[i], y[i] = states[2*i], states[2*i+1]
+	}
+	b, sigma := make([]float64, 200), make([]float64, 400)
+	p.At(b, sigma, x, y)
+	if drift, diffusion := s.Coefficients(states); !slices.Equal(drift, b) || !slices.Equal(diffusion, sigma) {
+		t.Error("coefficients differ")
+	}
+	if err := s.Validate(); err != nil || slices.Min(states) < -3 || slices.Max(states) > 2 {
+		t.Errorf("the box is %v, %v", s.Box, err)
+	}
+}
+
+// A state of many coordinates is written by the first ones.
+func TestPoint(t *testing.T) {
+	for _, test := range []struct {
+		x    []float32
+		want string
+	}{{[]float32{1.23456, -1e-9}, "(1.23, 0)"}, {[]float32{1, 2, 3, 4, 5}, "(1, 2, 3, 4, …)"}} {
+		if got := point(test.x); got != test.want {
+			t.Errorf("%v is %q, want %q", test.x, got, test.want)
+		}
+	}
+}
