@@ -146,13 +146,17 @@ func TestNoPlaintextOnTheWire(t *testing.T) {
 			enough := func() bool {
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				return len(r.packet) >= 5
+				streams := 0
+				for _, s := range r.stream {
+					streams += min(s.Len(), 1)
+				}
+				return len(r.packet) >= 5 && streams >= 3 // what is asked for below
 			}
 			for tick := time.NewTicker(10 * time.Millisecond); !enough(); {
 				select {
 				case <-tick.C:
 				case <-ctx.Done():
-					t.Fatal("no five packets")
+					t.Fatal("no five packets and three streams")
 				}
 			}
 			r.mu.Lock()
