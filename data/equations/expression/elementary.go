@@ -64,6 +64,7 @@ func powerOfTwo(k float64) float64 {
 const (
 	leastNormal  = 0x1p-1022
 	rootHalfBits = 0x3fe6a09e667f3bcd // of √½
+	notANumber   = 0x7ff8000000000001 // bits of math.NaN()
 )
 
 // logTerms are of ln(1+f) in s = f/(2+f), for s², s⁴ and so on.

@@ -15,7 +15,7 @@ func TestGeneratedKernels(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := regexp.MustCompile(`(?m)^//go:generate.*\n`).ReplaceAllString(string(source), "")
-	text = strings.NewReplacer("x8", "x4", "AVX512", "AVX2", "= 8 ", "= 4 ").Replace(text)
+	text = strings.NewReplacer("x8", "x4", "x16", "x8", "AVX512", "AVX2", "= 8 ", "= 4 ").Replace(text)
 	want, err := format.Source([]byte(text))
 	if err != nil {
 		t.Fatal(err)

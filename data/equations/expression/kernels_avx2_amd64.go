@@ -45,6 +45,9 @@ func storeAVX2(dst *block, i int, v vectorAVX2) {
 	v.Store((*[widthAVX2]float64)(unsafe.Add(unsafe.Pointer(dst), 8*i)))
 }
 
+// numberAVX2 is for numbers that the compiler knows. math.NaN() is not: Go 1.26 moves it by an
+// instruction of SSE, which takes hundreds of cycles while the upper halves of registers are in use. So
+// does a shift of unsigned numbers to the right by a constant.
 func numberAVX2(v float64) vectorAVX2   { return archsimd.BroadcastFloat64x4(v) }
 func bitsAVX2(v int64) archsimd.Int64x4 { return archsimd.BroadcastInt64x4(v) }
 
@@ -204,8 +207,9 @@ func logAVX2(dst, a, _, _ *block, n int) {
 		scaled := x.Mul(numberAVX2(0x1p54)).Merge(x, subnormal)
 		k := numberAVX2(-54).Masked(subnormal)
 		bits := scaled.AsInt64x4().Add(bitsAVX2(oneBits<<mantissa - rootHalfBits))
-		exponent := bits.AsUint64x4().ShiftAllRight(mantissa).AsInt64x4().Or(numberAVX2(0x1p52).AsInt64x4())
-		k = k.Add(exponent.AsFloat64x4().Sub(numberAVX2(0x1p52 + oneBits)))
+		// In the upper half of each number, so that 2²⁰ and the exponent are one number.
+		exponent := bits.AsInt32x8().ShiftAllRight(mantissa - 32).AsInt64x4().And(bitsAVX2(-1 << 32)).Or(numberAVX2(0x1p20).AsInt64x4())
+		k = k.Add(exponent.AsFloat64x4().Sub(numberAVX2(0x1p20 + oneBits)))
 		fraction := bits.And(bitsAVX2(1<<mantissa - 1)).Add(bitsAVX2(rootHalfBits))
 		f := fraction.AsFloat64x4().Sub(numberAVX2(1))
 		s := f.Div(numberAVX2(2).Add(f))
@@ -221,7 +225,7 @@ func logAVX2(dst, a, _, _ *block, n int) {
 		y := k.Mul(numberAVX2(ln2High)).Sub(square.Sub(rest).Sub(f))
 		y = x.Merge(y, x.Greater(numberAVX2(math.MaxFloat64)))
 		y = numberAVX2(math.Inf(-1)).Merge(y, x.Equal(vectorAVX2{}))
-		y = y.Merge(numberAVX2(math.NaN()), x.GreaterEqual(vectorAVX2{}))
+		y = y.Merge(bitsAVX2(notANumber).AsFloat64x4(), x.GreaterEqual(vectorAVX2{}))
 		storeAVX2(dst, i, y)
 	}
 	archsimd.ClearAVXUpperBits()
@@ -277,7 +281,7 @@ func quarterAVX2(dst, a *block, size int, turns int64) {
 		w := numberAVX2(1).Sub(half)
 		cosine := w.Add(numberAVX2(1).Sub(w).Sub(half).Add(z.Mul(z.Mul(p))))
 		even := turns.ShiftAllLeft(63).Equal(archsimd.Int64x4{})
-		sign := turns.AsUint64x4().ShiftAllRight(1).ShiftAllLeft(63).AsInt64x4()
+		sign := turns.ShiftAllLeft(62).And(bitsAVX2(math.MinInt64))
 		storeAVX2(dst, i, sine.Merge(cosine, even).AsInt64x4().Xor(sign).AsFloat64x4())
 	}
 	archsimd.ClearAVXUpperBits()

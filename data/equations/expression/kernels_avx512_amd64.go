@@ -10,7 +10,7 @@ import (
 
 // The kernels for AVX2 are these with vectors of four: only what both have is
 // used.
-//go:generate sh -c "sed -e 's/x8/x4/g' -e 's/AVX512/AVX2/g' -e 's/= 8 /= 4 /' -e '/go:generate/d' kernels_avx512_amd64.go | gofmt >kernels_avx2_amd64.go"
+//go:generate sh -c "sed -e 's/x8/x4/g' -e 's/x16/x8/g' -e 's/AVX512/AVX2/g' -e 's/= 8 /= 4 /' -e '/go:generate/d' kernels_avx512_amd64.go | gofmt >kernels_avx2_amd64.go"
 
 const widthAVX512 = 8 // states in a vector
 
@@ -46,6 +46,9 @@ func storeAVX512(dst *block, i int, v vectorAVX512) {
 	v.Store((*[widthAVX512]float64)(unsafe.Add(unsafe.Pointer(dst), 8*i)))
 }
 
+// numberAVX512 is for numbers that the compiler knows. math.NaN() is not: Go 1.26 moves it by an
+// instruction of SSE, which takes hundreds of cycles while the upper halves of registers are in use. So
+// does a shift of unsigned numbers to the right by a constant.
 func numberAVX512(v float64) vectorAVX512 { return archsimd.BroadcastFloat64x8(v) }
 func bitsAVX512(v int64) archsimd.Int64x8 { return archsimd.BroadcastInt64x8(v) }
 
@@ -205,8 +208,9 @@ func logAVX512(dst, a, _, _ *block, n int) {
 		scaled := x.Mul(numberAVX512(0x1p54)).Merge(x, subnormal)
 		k := numberAVX512(-54).Masked(subnormal)
 		bits := scaled.AsInt64x8().Add(bitsAVX512(oneBits<<mantissa - rootHalfBits))
-		exponent := bits.AsUint64x8().ShiftAllRight(mantissa).AsInt64x8().Or(numberAVX512(0x1p52).AsInt64x8())
-		k = k.Add(exponent.AsFloat64x8().Sub(numberAVX512(0x1p52 + oneBits)))
+		// In the upper half of each number, so that 2²⁰ and the exponent are one number.
+		exponent := bits.AsInt32x16().ShiftAllRight(mantissa - 32).AsInt64x8().And(bitsAVX512(-1 << 32)).Or(numberAVX512(0x1p20).AsInt64x8())
+		k = k.Add(exponent.AsFloat64x8().Sub(numberAVX512(0x1p20 + oneBits)))
 		fraction := bits.And(bitsAVX512(1<<mantissa - 1)).Add(bitsAVX512(rootHalfBits))
 		f := fraction.AsFloat64x8().Sub(numberAVX512(1))
 		s := f.Div(numberAVX512(2).Add(f))
@@ -222,7 +226,7 @@ func logAVX512(dst, a, _, _ *block, n int) {
 		y := k.Mul(numberAVX512(ln2High)).Sub(square.Sub(rest).Sub(f))
 		y = x.Merge(y, x.Greater(numberAVX512(math.MaxFloat64)))
 		y = numberAVX512(math.Inf(-1)).Merge(y, x.Equal(vectorAVX512{}))
-		y = y.Merge(numberAVX512(math.NaN()), x.GreaterEqual(vectorAVX512{}))
+		y = y.Merge(bitsAVX512(notANumber).AsFloat64x8(), x.GreaterEqual(vectorAVX512{}))
 		storeAVX512(dst, i, y)
 	}
 	archsimd.ClearAVXUpperBits()
@@ -278,7 +282,7 @@ func quarterAVX512(dst, a *block, size int, turns int64) {
 		w := numberAVX512(1).Sub(half)
 		cosine := w.Add(numberAVX512(1).Sub(w).Sub(half).Add(z.Mul(z.Mul(p))))
 		even := turns.ShiftAllLeft(63).Equal(archsimd.Int64x8{})
-		sign := turns.AsUint64x8().ShiftAllRight(1).ShiftAllLeft(63).AsInt64x8()
+		sign := turns.ShiftAllLeft(62).And(bitsAVX512(math.MinInt64))
 		storeAVX512(dst, i, sine.Merge(cosine, even).AsInt64x8().Xor(sign).AsFloat64x8())
 	}
 	archsimd.ClearAVXUpperBits()
