@@ -105,9 +105,12 @@ func relaxAVX512(distance []float64, from []int64, row []float32, v []float64, s
 		column = column.Add(step)
 	}
 	value := least8(least)
-	nearest := least8(at.Merge(archsimd.BroadcastFloat64x8(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x8(value))))
+	nearest := least8(at.Merge(archsimd.BroadcastFloat64x8(math.Inf(1)), least.Equal(value.Broadcast1To8())))
+	var ends [2][2]float64
+	value.Store(&ends[0])
+	nearest.Store(&ends[1])
 	archsimd.ClearAVXUpperBits()
-	return value, int(nearest)
+	return ends[0][0], int(ends[1][0])
 }
 
 func relaxAVX2(distance []float64, from []int64, row []float32, v []float64, shift float64, i int) (float64, int) {
@@ -130,18 +133,23 @@ func relaxAVX2(distance []float64, from []int64, row []float32, v []float64, shi
 		column = column.Add(step)
 	}
 	value := least4(least)
-	nearest := least4(at.Merge(archsimd.BroadcastFloat64x4(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x4(value))))
+	nearest := least4(at.Merge(archsimd.BroadcastFloat64x4(math.Inf(1)), least.Equal(value.Broadcast1To4())))
+	var ends [2][2]float64
+	value.Store(&ends[0])
+	nearest.Store(&ends[1])
 	archsimd.ClearAVXUpperBits()
-	return value, int(nearest)
+	return ends[0][0], int(ends[1][0])
 }
 
-// least8 is the least of eight lanes.
-func least8(x archsimd.Float64x8) float64 { return least4(x.GetLo().Min(x.GetHi())) }
+// least8 has the least of eight lanes in both of its lanes. It is no number, since Go 1.26 moves numbers
+// into vectors by instructions of SSE, which take hundreds of cycles while the upper halves of registers
+// are in use.
+func least8(x archsimd.Float64x8) archsimd.Float64x2 { return least4(x.GetLo().Min(x.GetHi())) }
 
-// least4 is the least of four lanes.
-func least4(x archsimd.Float64x4) float64 {
+// least4 has the least of four lanes in both of its lanes.
+func least4(x archsimd.Float64x4) archsimd.Float64x2 {
 	pair := x.GetLo().Min(x.GetHi())
-	return pair.Min(pair.SelectFromPair(1, 0, pair)).GetElem(0)
+	return pair.Min(pair.SelectFromPair(1, 0, pair))
 }
 
 // twoLeastAVX512 keeps the two least values and the column of the first in every lane.
@@ -160,12 +168,16 @@ func twoLeastAVX512(row []float32, v []float64) (float64, int, float64) {
 		column = column.Add(step)
 	}
 	value := least8(least)
-	nearest := least8(at.Merge(archsimd.BroadcastFloat64x8(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x8(value))))
+	nearest := least8(at.Merge(archsimd.BroadcastFloat64x8(math.Inf(1)), least.Equal(value.Broadcast1To8())))
 	// The second least is the second of the lane that has the least, or the first of
 	// another lane.
-	next := least8(second.Merge(least, at.Equal(archsimd.BroadcastFloat64x8(nearest))))
+	next := least8(second.Merge(least, at.Equal(nearest.Broadcast1To8())))
+	var ends [3][2]float64
+	value.Store(&ends[0])
+	nearest.Store(&ends[1])
+	next.Store(&ends[2])
 	archsimd.ClearAVXUpperBits()
-	return value, int(nearest), next
+	return ends[0][0], int(ends[1][0]), ends[2][0]
 }
 
 func twoLeastAVX2(row []float32, v []float64) (float64, int, float64) {
@@ -183,10 +195,14 @@ func twoLeastAVX2(row []float32, v []float64) (float64, int, float64) {
 		column = column.Add(step)
 	}
 	value := least4(least)
-	nearest := least4(at.Merge(archsimd.BroadcastFloat64x4(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x4(value))))
+	nearest := least4(at.Merge(archsimd.BroadcastFloat64x4(math.Inf(1)), least.Equal(value.Broadcast1To4())))
 	// The second least is the second of the lane that has the least, or the first of
 	// another lane.
-	next := least4(second.Merge(least, at.Equal(archsimd.BroadcastFloat64x4(nearest))))
+	next := least4(second.Merge(least, at.Equal(nearest.Broadcast1To4())))
+	var ends [3][2]float64
+	value.Store(&ends[0])
+	nearest.Store(&ends[1])
+	next.Store(&ends[2])
 	archsimd.ClearAVXUpperBits()
-	return value, int(nearest), next
+	return ends[0][0], int(ends[1][0]), ends[2][0]
 }
