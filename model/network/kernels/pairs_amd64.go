@@ -38,7 +38,7 @@ func messagesAVX2(dst, w, p, x, y []float32) {
 	of := archsimd.BroadcastFloat32x8
 	width := len(dst) / 3
 	for k := 0; k < width; k += 8 {
-		sum, alongX, alongY := of(0), of(0), of(0)
+		var sum, alongX, alongY archsimd.Float32x8
 		for j := range x {
 			at := j*width + k
 			m := archsimd.LoadFloat32x8((*[8]float32)(w[at:])).Mul(archsimd.LoadFloat32x8((*[8]float32)(p[at:])))

@@ -66,26 +66,33 @@ func dot(a, b []float32) float32 {
 // sum16 is the sum of a vector's numbers.
 func sum16(v archsimd.Float32x16) float32 { return sum8(v.GetLo().Add(v.GetHi())) }
 
-// sum8 is the sum of a vector's numbers.
+// sum8 is the sum of a vector's numbers. It clears the upper halves of registers: what follows computes
+// with the sum by instructions of SSE, which take hundreds of cycles while they are in use. So no vector
+// may be used after it that was made before.
 func sum8(v archsimd.Float32x8) float32 {
 	four := v.GetLo().Add(v.GetHi())
 	pairs := four.AddPairs(four)
-	return pairs.AddPairs(pairs).GetElem(0)
+	var sum [4]float32
+	pairs.AddPairs(pairs).Store(&sum)
+	archsimd.ClearAVXUpperBits()
+	return sum[0]
 }
 
 func normaliseAVX512(dst, x, gain, shift []float32) {
 	of := archsimd.BroadcastFloat32x16
-	sum := of(0)
+	var sum archsimd.Float32x16
 	for i := 0; i < len(x); i += 16 {
 		sum = sum.Add(archsimd.LoadFloat32x16((*[16]float32)(x[i:])))
 	}
-	mean := of(sum16(sum) / float32(len(x)))
-	squares := of(0)
+	average := sum16(sum) / float32(len(x))
+	mean := of(average)
+	var squares archsimd.Float32x16
 	for i := 0; i < len(x); i += 16 {
 		v := archsimd.LoadFloat32x16((*[16]float32)(x[i:])).Sub(mean)
 		squares = v.MulAdd(v, squares)
 	}
-	scale := of(perDeviation(sum16(squares), len(x)))
+	inverse := perDeviation(sum16(squares), len(x))
+	mean, scale := of(average), of(inverse)
 	for i := 0; i < len(x); i += 16 {
 		v := archsimd.LoadFloat32x16((*[16]float32)(x[i:])).Sub(mean).Mul(scale)
 		g := archsimd.LoadFloat32x16((*[16]float32)(gain[i:]))
@@ -102,8 +109,9 @@ func softmaxAVX512(x []float32) {
 	}
 	var lanes [16]float32
 	most.Store(&lanes)
+	archsimd.ClearAVXUpperBits()
 	largest := of(slices.Max(lanes[:]))
-	sum := of(0)
+	var sum archsimd.Float32x16
 	for i := 0; i < len(x); i += 16 {
 		at := (*[16]float32)(x[i:])
 		e := exp16(archsimd.LoadFloat32x16(at).Sub(largest))
@@ -136,28 +144,28 @@ func addScaledAVX512(x, y, gain []float32) {
 }
 
 func dotAVX512(a, b []float32) float32 {
-	sum := archsimd.BroadcastFloat32x16(0)
+	var sum archsimd.Float32x16
 	for ; len(a) >= 16 && len(b) >= 16; a, b = a[16:], b[16:] {
 		sum = archsimd.LoadFloat32x16((*[16]float32)(a)).MulAdd(archsimd.LoadFloat32x16((*[16]float32)(b)), sum)
 	}
-	total := sum16(sum)
-	archsimd.ClearAVXUpperBits()
-	return total
+	return sum16(sum)
 }
 
 func normaliseAVX2(dst, x, gain, shift []float32) {
 	of := archsimd.BroadcastFloat32x8
-	sum := of(0)
+	var sum archsimd.Float32x8
 	for i := 0; i < len(x); i += 8 {
 		sum = sum.Add(archsimd.LoadFloat32x8((*[8]float32)(x[i:])))
 	}
-	mean := of(sum8(sum) / float32(len(x)))
-	squares := of(0)
+	average := sum8(sum) / float32(len(x))
+	mean := of(average)
+	var squares archsimd.Float32x8
 	for i := 0; i < len(x); i += 8 {
 		v := archsimd.LoadFloat32x8((*[8]float32)(x[i:])).Sub(mean)
 		squares = v.MulAdd(v, squares)
 	}
-	scale := of(perDeviation(sum8(squares), len(x)))
+	inverse := perDeviation(sum8(squares), len(x))
+	mean, scale := of(average), of(inverse)
 	for i := 0; i < len(x); i += 8 {
 		v := archsimd.LoadFloat32x8((*[8]float32)(x[i:])).Sub(mean).Mul(scale)
 		g := archsimd.LoadFloat32x8((*[8]float32)(gain[i:]))
@@ -174,8 +182,9 @@ func softmaxAVX2(x []float32) {
 	}
 	var lanes [8]float32
 	most.Store(&lanes)
+	archsimd.ClearAVXUpperBits()
 	largest := of(slices.Max(lanes[:]))
-	sum := of(0)
+	var sum archsimd.Float32x8
 	for i := 0; i < len(x); i += 8 {
 		at := (*[8]float32)(x[i:])
 		e := exp8(archsimd.LoadFloat32x8(at).Sub(largest))
@@ -208,11 +217,9 @@ func addScaledAVX2(x, y, gain []float32) {
 }
 
 func dotAVX2(a, b []float32) float32 {
-	sum := archsimd.BroadcastFloat32x8(0)
+	var sum archsimd.Float32x8
 	for ; len(a) >= 8 && len(b) >= 8; a, b = a[8:], b[8:] {
 		sum = archsimd.LoadFloat32x8((*[8]float32)(a)).MulAdd(archsimd.LoadFloat32x8((*[8]float32)(b)), sum)
 	}
-	total := sum8(sum)
-	archsimd.ClearAVXUpperBits()
-	return total
+	return sum8(sum)
 }

@@ -52,7 +52,7 @@ func expSumAVX512(a, v []float64, stride int, u []float64) float64 {
 	c4, c5 := archsimd.BroadcastFloat64x8(floor2c4), archsimd.BroadcastFloat64x8(floor2c5)
 	c6, c7 := archsimd.BroadcastFloat64x8(floor2c6), archsimd.BroadcastFloat64x8(floor2c7)
 	u0 := archsimd.BroadcastFloat64x8(u[0])
-	sum := archsimd.BroadcastFloat64x8(0)
+	var sum archsimd.Float64x8
 	rest := u[1:]
 	v = v[:len(rest)*stride+len(a)]
 	for j := 0; j+lanes <= len(a); j += lanes {
@@ -80,7 +80,7 @@ func expSumAVX2(a, v []float64, stride int, u []float64) float64 {
 	c6, c7 := archsimd.BroadcastFloat64x4(exp2c6), archsimd.BroadcastFloat64x4(exp2c7)
 	magic := archsimd.BroadcastFloat64x4(roundMagic)
 	u0 := archsimd.BroadcastFloat64x4(u[0])
-	sum := archsimd.BroadcastFloat64x4(0)
+	var sum archsimd.Float64x4
 	rest := u[1:]
 	v = v[:len(rest)*stride+len(a)]
 	for j := 0; j+4 <= len(a); j += 4 {
