@@ -46,8 +46,9 @@ func storeAVX2(dst *block, i int, v vectorAVX2) {
 }
 
 // numberAVX2 is for numbers that the compiler knows. math.NaN() is not: Go 1.26 moves it by an
-// instruction of SSE, which takes hundreds of cycles while the upper halves of registers are in use. So
-// does a shift of unsigned numbers to the right by a constant.
+// instruction of SSE, and so it does the count of a shift of unsigned numbers to the right. On some
+// processors that takes hundreds of cycles while the upper halves of registers are in use
+// (docs/decisions/formula-kernels.md).
 func numberAVX2(v float64) vectorAVX2   { return archsimd.BroadcastFloat64x4(v) }
 func bitsAVX2(v int64) archsimd.Int64x4 { return archsimd.BroadcastInt64x4(v) }
 

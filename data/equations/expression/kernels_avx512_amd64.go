@@ -47,8 +47,9 @@ func storeAVX512(dst *block, i int, v vectorAVX512) {
 }
 
 // numberAVX512 is for numbers that the compiler knows. math.NaN() is not: Go 1.26 moves it by an
-// instruction of SSE, which takes hundreds of cycles while the upper halves of registers are in use. So
-// does a shift of unsigned numbers to the right by a constant.
+// instruction of SSE, and so it does the count of a shift of unsigned numbers to the right. On some
+// processors that takes hundreds of cycles while the upper halves of registers are in use
+// (docs/decisions/formula-kernels.md).
 func numberAVX512(v float64) vectorAVX512 { return archsimd.BroadcastFloat64x8(v) }
 func bitsAVX512(v int64) archsimd.Int64x8 { return archsimd.BroadcastInt64x8(v) }
 

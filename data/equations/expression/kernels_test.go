@@ -152,3 +152,24 @@ func TestSineBesideItsZeros(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkElementary times functions of a block, by instruction set.
+func BenchmarkElementary(b *testing.B) {
+	for _, s := range sets {
+		for _, f := range []struct {
+			name string
+			op   opcode
+		}{{"exp", opExp}, {"log", opLog}, {"sin", opSin}, {"cos", opCos}, {"tanh", opTanh}} {
+			b.Run(s.name+"/"+f.name, func(b *testing.B) {
+				var x, y block
+				for i := range x {
+					x[i] = 0.5 + 0.05*float64(i)
+				}
+				for b.Loop() {
+					s.kernels[f.op](&y, &x, nil, nil, Lanes)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*Lanes), "ns/number")
+			})
+		}
+	}
+}

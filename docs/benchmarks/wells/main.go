@@ -31,7 +31,7 @@ const (
 
 func main() {
 	ctx := context.Background()
-	if err := errors.Join(examples(ctx), doubleWells()); err != nil {
+	if err := errors.Join(examples(ctx), surface(ctx), doubleWells()); err != nil {
 		fmt.Fprintf(os.Stderr, "wells: %v\n", err)
 		os.Exit(1)
 	}
@@ -41,7 +41,7 @@ const introduction = `# The certificate beyond the line: what short chains add
 
     go run ./docs/benchmarks/wells > docs/results/wells.md
 
-"Generator" is the verdict of the generator test alone, "with chains" that of all checks ([certificate.md](../certificate.md)).
+Two cores of an AMD EPYC without AVX-512, 2026-11-29. "Generator" is the verdict of the generator test alone, "with chains" that of all checks ([certificate.md](../certificate.md)).
 
 ## Example families
 

@@ -67,8 +67,8 @@ func dot(a, b []float32) float32 {
 func sum16(v archsimd.Float32x16) float32 { return sum8(v.GetLo().Add(v.GetHi())) }
 
 // sum8 is the sum of a vector's numbers. It clears the upper halves of registers: what follows computes
-// with the sum by instructions of SSE, which take hundreds of cycles while they are in use. So no vector
-// may be used after it that was made before.
+// with the sum by instructions of SSE, which on some processors take hundreds of cycles while they are in
+// use (docs/decisions/formula-kernels.md). So no vector may be used after it that was made before.
 func sum8(v archsimd.Float32x8) float32 {
 	four := v.GetLo().Add(v.GetHi())
 	pairs := four.AddPairs(four)

@@ -1,9 +1,11 @@
 package certificate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +18,8 @@ import (
 //	wells      the part of the chains that are where no samples are     0
 //	crossings  mass of the law by the rates of crossing a value, minus  that of upward minus downward
 //	           the samples'
+//	masses     the part of the law in a well, by the potential, minus   in standard errors
+//	           that of the samples
 func chains(w *wells.Search, x []float32) []Check {
 	seen, err := w.Look(context.Background(), x)
 	if err != nil {
@@ -26,9 +30,15 @@ func chains(w *wells.Search, x []float32) []Check {
 		lacking = check(missing, "wells", seen.Entered, 0, fmt.Sprintf("%s of the chains from the samples go where there are none, near %s", percent(seen.Entered), point(seen.At)))
 	}
 	c := seen.Crossings
-	return []Check{lacking, check(crossed, "crossings", c.Effect(), c.Z(), fmt.Sprintf(
+	checks := []Check{lacking, check(crossed, "crossings", c.Effect(), c.Z(), fmt.Sprintf(
 		"chains from the samples cross %s = %.3g upward %d times and downward %d times, where an invariant law has as many of both: by these rates %s of the law is above, and %s of the samples",
 		c.Along, c.At, c.Up, c.Down, percent(c.Law), percent(c.Have)))}
+	if len(seen.Wells) == 0 {
+		return checks
+	}
+	worst := slices.MaxFunc(seen.Wells, func(a, b wells.Well) int { return cmp.Compare(math.Abs(a.Law-a.Have), math.Abs(b.Law-b.Have)) })
+	return append(checks, check(massed, "masses", worst.Law-worst.Have, (worst.Law-worst.Have)/worst.Error, fmt.Sprintf(
+		"by the potential the well at %s has %s of the law, and %s of the samples", point(worst.At), percent(worst.Law), percent(worst.Have))))
 }
 
 // point writes a state, of many coordinates the first ones. Those that are small beside others are 0.

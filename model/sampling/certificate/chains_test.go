@@ -14,22 +14,27 @@ import (
 )
 
 // Draws of one well of two pass the generator test; short chains say that a well is missing, and where.
-// Where the barrier is lower they say how much of the law is on which side. Draws of the law are good.
+// Where the barrier is lower they say how much of the law is on which side, and by the potential of a
+// gradient they say it whatever the barrier is. Draws of the law are good.
 func TestChains(t *testing.T) {
 	for _, test := range []struct {
 		name    string
+		noise   string // of the second coordinate
 		barrier float64
 		left    float64 // the part of the samples in the left well; the law has a half
 		want    Verdict
 		reason  string
 	}{
-		{"one of two wells", 10, 0, Care, "of the chains that begin all over the box stay where there are no samples, near (-1, 0): the samples may lack a well"},
-		{"a tenth in one well", 2.5, 0.1, Refused, "chains from the samples cross x[0] = "},
-		{"both wells", 10, 0.5, Good, ""},
-		{"both wells, a low barrier", 2.5, 0.5, Good, ""},
+		{"one of two wells, no potential", "sqrt(2) + 0*x[i]", 10, 0, Care, "of the chains that begin all over the box stay where there are no samples, near (-1, 0): the samples may lack a well"},
+		{"a tenth in one well, no potential", "sqrt(2) + 0*x[i]", 2.5, 0.1, Refused, "chains from the samples cross x[0] = "},
+		{"both wells, no potential", "sqrt(2) + 0*x[i]", 10, 0.5, Good, ""},
+		{"one of two wells", "sqrt(2)", 10, 0, Refused, "by the potential the well at (1, 0) has 50 % of the law, and 100 % of the samples"},
+		{"a quarter in one well", "sqrt(2)", 10, 0.3, Care, "% of the law, and "},
+		{"both wells", "sqrt(2)", 10, 0.5, Good, ""},
+		{"both wells, a low barrier", "sqrt(2)", 2.5, 0.5, Good, ""},
 	} {
 		sigma := math.Sqrt(0.5 / test.barrier)
-		s := expressiontest.Space(t, 2, "i == 0 ? x[i] - x[i]^3 : -x[i]", "i == 0 ? "+strconv.FormatFloat(sigma, 'g', -1, 64)+" : sqrt(2)")
+		s := expressiontest.Space(t, 2, "i == 0 ? x[i] - x[i]^3 : -x[i]", "i == 0 ? "+strconv.FormatFloat(sigma, 'g', -1, 64)+" : "+test.noise)
 		subject := Subject{Equation: Space{Space: s}, Unlearned: math.NaN()}
 		rng, x := random.New(1, "certificate/chains test"), make([]float32, 2048)
 		for i := range x {
@@ -86,6 +91,9 @@ func TestPlaneInSpace(t *testing.T) {
 	}
 	if err := s.Validate(); err != nil || slices.Min(states) < -3 || slices.Max(states) > 2 {
 		t.Errorf("the box is %v, %v", s.Box, err)
+	}
+	if still := plane(t, []string{"-x", "-y"}, []string{"2", "1 + 0*x"}).Equation.(Plane).Space(sde.Grid{Lo: -3, Hi: 2, N: 16}); s.Noise != sde.AnyNoise || still.Noise != sde.AdditiveNoise {
+		t.Errorf("noise that varies is of kind %v, and that which does not of kind %v", s.Noise, still.Noise)
 	}
 }
 

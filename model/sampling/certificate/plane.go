@@ -18,7 +18,8 @@ type Plane struct {
 // Dim is 2.
 func (Plane) Dim() int { return 2 }
 
-// Space is the same equation with a box, the square of a grid.
+// Space is the same equation with a box, the square of a grid. Noise is additive if it is the same at 64
+// states of the box.
 func (p Plane) Space(grid sde.Grid) sde.Space {
 	side := sde.Interval{Lo: grid.Lo, Hi: grid.Hi}
 	s := sde.Space{Box: []sde.Interval{side, side}, Terms: 4}
@@ -36,6 +37,11 @@ func (p Plane) Space(grid sde.Grid) sde.Space {
 				}
 			}
 		}, drift, diffusion
+	}
+	if _, sigma := s.Coefficients(s.Uniform(sde.Lanes, 1)); !slices.ContainsFunc(slices.Collect(slices.Chunk(sigma, s.Terms)), func(other []float64) bool {
+		return !slices.Equal(other, sigma[:s.Terms])
+	}) {
+		s.Noise = sde.AdditiveNoise
 	}
 	return s
 }

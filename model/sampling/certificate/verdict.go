@@ -18,7 +18,8 @@ const (
 	wasserstein
 	moment
 	missing // wells
-	crossed // of chains
+	crossed // a value, by chains
+	massed  // of wells
 	outside
 	values
 	broken
@@ -37,6 +38,7 @@ var bounds = map[kind]limits{
 	moment:      {care: 0.15, refuse: 0.4, chance: 4},
 	missing:     {care: 0.05, refuse: math.Inf(1)},
 	crossed:     {care: 0.1, refuse: 0.25, chance: wells.Chance},
+	massed:      {care: 0.1, refuse: 0.25, chance: 4},
 	outside:     {care: mostOutside, refuse: math.Inf(1)},
 	values:      {care: 0, refuse: 0.001},
 	broken:      {care: 0, refuse: 0},

@@ -27,7 +27,9 @@ const (
 	// settle is after how many steps chains from the box are first looked at, and stay after how many
 	// more. walk is how many steps chains from samples take.
 	settle, stay, walk = 500, 1500, 1000
-	seed               = 1 // of starts and noise, the same for every equation
+	// negligible is a part of the law that samples may lack.
+	negligible = 0.01
+	seed       = 1 // of starts and noise, the same for every equation
 )
 
 // Search compares samples of an equation with chains. It is safe for concurrent use.
@@ -39,8 +41,10 @@ type Search struct {
 // inBox is what chains from all over the box show.
 type inBox struct {
 	dt float64
-	// early are the states after settle steps, and late after stay more, at rest.
+	// early are the states after settle steps, and late after stay more, at rest. ends are the latter
+	// before that.
 	early, late rest
+	ends        []float32
 }
 
 // For is the search for an equation. Its chains run at the first Look.
@@ -62,6 +66,7 @@ func simulateBox(s sde.Space) (b inBox, err error) {
 	if err := simulate.Fastest().Continue(ctx, x, s, b.dt, stay, seed, 0, "wells"); err != nil {
 		return b, fmt.Errorf("from the box: %w", err)
 	}
+	b.ends = x
 	b.late, err = led(ctx, s, x, b.dt)
 	return b, err
 }
@@ -69,14 +74,17 @@ func simulateBox(s sde.Space) (b inBox, err error) {
 // Seen is what chains show of samples.
 type Seen struct {
 	// Missing is the part of the chains from all over the box that stay where there are no samples.
-	// It is not that of the law, which may be anything. A region that chains leave counts as none.
+	// It is not that of the law, which may be anything. A region that chains leave counts as none, and
+	// so does a well that is known to have next to nothing of the law.
 	Missing float64
 	// Entered is the part of the chains from samples that go where there are none.
 	Entered float64
 	// At is a state of such a region, at rest: of the one with most chains, if there are several.
 	At []float32
-	// Crossings is that of the chains from samples.
+	// Crossings are the worst of the chains from samples.
 	Crossings Crossings
+	// Wells are those of a gradient, if their masses are known and there are two at least.
+	Wells []Well
 }
 
 // Look compares samples x [n, Dim] with chains, those from the box and others from the samples. Its error
@@ -105,8 +113,17 @@ func (w *Search) Look(ctx context.Context, x []float32) (s Seen, err error) {
 	}
 	known := newKnown(features, from, before)
 	early, late := known.distances(box.early), known.distances(box.late)
+	all := rest{slices.Concat(box.late.once, after.once), slices.Concat(box.late.twice, after.twice)}
+	wells, homes, err := w.masses(ctx, known, before, slices.Concat(box.ends, to), all, box.dt)
+	if err != nil {
+		return s, err
+	}
+	s.Wells = wells
 	var stayed, entered []int
 	for i, far := range late {
+		if len(wells) > 0 && homes[i] >= 0 && wells[homes[i]].Law < negligible {
+			continue
+		}
 		if early[i] > 0 && far > (1-nearer)*early[i] {
 			stayed = append(stayed, i)
 		}

@@ -142,8 +142,8 @@ func relaxAVX2(distance []float64, from []int64, row []float32, v []float64, shi
 }
 
 // least8 has the least of eight lanes in both of its lanes. It is no number, since Go 1.26 moves numbers
-// into vectors by instructions of SSE, which take hundreds of cycles while the upper halves of registers
-// are in use.
+// into vectors by instructions of SSE, which on some processors take hundreds of cycles while the upper
+// halves of registers are in use (docs/decisions/formula-kernels.md).
 func least8(x archsimd.Float64x8) archsimd.Float64x2 { return least4(x.GetLo().Min(x.GetHi())) }
 
 // least4 has the least of four lanes in both of its lanes.
