@@ -54,7 +54,7 @@ Two cores of an AMD EPYC without AVX-512, 2026-11-29. "Generator" is the verdict
 const wrong = 0.15 // the distance from which on a set is wrong
 
 // tally counts sets of a family.
-type tally struct{ functions, good, goodWithChains, wrong, found, foundWithChains int }
+type tally struct{ good, goodWithChains, wrong, found, foundWithChains int }
 
 func examples(ctx context.Context) error {
 	fmt.Printf(introduction, functions, samples)

@@ -1,4 +1,6 @@
-// Package wells looks for states where chains of an equation stay and samples of its law have none.
+// Package wells compares samples with short chains of their equation: whether chains stay where there are
+// no samples, what crossings of chains say of the law, and what the potential of a gradient says of the
+// masses of wells.
 //
 // Chains begin all over the equation's box, and others at the samples. All states are then brought to
 // rest: they follow the drift alone, as Stillinger and Weber (Phys. Rev. A 25, 1982) do with the states of
