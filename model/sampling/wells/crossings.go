@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/ergoflow/ergoflow/data/equations/lift"
 )
 
@@ -19,24 +21,30 @@ type Crossings struct {
 	Up, Down int     // chains that cross
 	Have     float64 // the part of the samples above
 	Law      float64 // a/(a + b)
+	of       int     // how many values these are the worst of
 }
 
 const (
 	// values of every coordinate divide the range of samples and ends into equal parts.
 	values = 15
-	// Chance is the |Z| of a right set of samples that is hardly exceeded at any value.
-	Chance = 4
+	// Chance is the |Z| that right samples exceed once in a thousand times.
+	Chance = 3.3
+	// largest is how many standard errors count at most: beyond them probabilities are no numbers.
+	largest = 20
 )
 
 // Effect is how much more of the law is above than of the samples.
 func (c Crossings) Effect() float64 { return c.Law - c.Have }
 
-// Z is the difference of both directions in its standard errors, if chains cross by chance.
+// Z is the difference of both directions in standard errors, if chains cross by chance, less what it is by
+// being the worst of many: that of a single value with as small a probability (Bonferroni).
 func (c Crossings) Z() float64 {
-	if c.Up+c.Down == 0 {
+	if c.Up == c.Down {
 		return 0
 	}
-	return float64(c.Up-c.Down) / math.Sqrt(float64(c.Up+c.Down))
+	z := float64(c.Up-c.Down) / math.Sqrt(float64(c.Up+c.Down))
+	tail := float64(c.of) * distuv.UnitNormal.Survival(min(math.Abs(z), largest))
+	return math.Copysign(max(0, -distuv.UnitNormal.Quantile(min(tail, 0.5))), z)
 }
 
 // worse is whether these crossings say more against the samples than others.
@@ -54,7 +62,7 @@ func crossingsOf(features []lift.Feature, from, to []float32, dim int) (worst Cr
 		before, after := f.Along(from, dim), f.Along(to, dim)
 		low, high := min(slices.Min(before), slices.Min(after)), max(slices.Max(before), slices.Max(after))
 		for k := range values {
-			c := Crossings{Along: f.Name, At: low + (high-low)*float64(k+1)/(values+1)}
+			c := Crossings{Along: f.Name, of: values * len(features), At: low + (high-low)*float64(k+1)/(values+1)}
 			above := 0
 			for i, v := range before {
 				switch crossed := after[i] > c.At; {

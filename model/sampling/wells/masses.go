@@ -28,6 +28,9 @@ const (
 	// perCoordinate is how many states a covariance needs for each coordinate; with fewer, coordinates
 	// count as independent.
 	perCoordinate = 5
+	// nearlyAll of the chains and of the samples must be in the wells that count: masses are relative to
+	// one another.
+	nearlyAll = 0.95
 	// surest is the largest standard error of a well's log mass that is believed, and effective how many
 	// mapped states the masses must rest on.
 	surest    = 0.5
@@ -74,7 +77,7 @@ func (w *Search) masses(ctx context.Context, k *known, samples rest, ends []floa
 		all = append(all, Well{At: place, Have: float64(count) / float64(len(have))})
 		numbers, inside = append(numbers, number), append(inside, x)
 	}
-	if len(all) < 2 {
+	if len(all) < 2 || !c.hold(numbers, have) || !c.hold(numbers, homes) {
 		return nil, nil, nil
 	}
 	largest := 0
@@ -142,6 +145,17 @@ func (c *clusters) of(r rest) []int {
 		numbers[i] = at
 	}
 	return numbers
+}
+
+// hold says whether nearly all states are in places of these numbers.
+func (c *clusters) hold(numbers, of []int) bool {
+	count := 0
+	for _, number := range of {
+		if slices.Contains(numbers, number) {
+			count++
+		}
+	}
+	return float64(count) >= nearlyAll*float64(len(of))
 }
 
 // between is the distance of two points.

@@ -164,12 +164,23 @@ func TestDiverges(t *testing.T) {
 
 // Of crossings beyond chance the larger effect is worse, else the larger Z.
 func TestWorse(t *testing.T) {
-	chance := Crossings{Up: 5, Down: 1, Law: 0.9}
-	some, more := Crossings{Up: 400, Law: 0.2}, Crossings{Up: 40, Law: 0.3}
+	chance := Crossings{Up: 5, Down: 1, Law: 0.9, of: 15}
+	some, more := Crossings{Up: 4000, Law: 0.2, of: 15}, Crossings{Up: 40, Law: 0.3, of: 15}
 	if !some.worse(chance) || !more.worse(some) || some.worse(more) || chance.worse(some) {
 		t.Error("the order is wrong")
 	}
-	if z := (Crossings{}).Z(); z != 0 {
-		t.Errorf("Z without crossings is %g", z)
+	for _, test := range []struct {
+		c    Crossings
+		want float64
+	}{
+		{Crossings{}, 0},
+		{Crossings{Up: 14, Down: 11, of: 480}, 0},       // chance
+		{Crossings{Up: 10, Down: 90, of: 1}, -8},        // one value
+		{Crossings{Up: 82, Down: 18, of: 1000}, 5.19},   // 6.4 of the worst of 1,000: p = 7.8e-11·1000
+		{Crossings{Up: 10000, Down: 0, of: 100}, 19.77}, // beyond what counts
+	} {
+		if z := test.c.Z(); math.Abs(z-test.want) > 0.02 {
+			t.Errorf("Z of %+v is %.3f, want %.3f", test.c, z, test.want)
+		}
 	}
 }
