@@ -29,8 +29,8 @@ const (
 	values = 15
 	// Chance is the |Z| that right samples exceed once in a thousand times.
 	Chance = 3.3
-	// largest is how many standard errors count at most: beyond them probabilities are no numbers.
-	largest = 20
+	// least is the smallest probability that counts: below it Z is no number.
+	least = 1e-15
 )
 
 // Effect is how much more of the law is above than of the samples.
@@ -43,8 +43,8 @@ func (c Crossings) Z() float64 {
 		return 0
 	}
 	z := float64(c.Up-c.Down) / math.Sqrt(float64(c.Up+c.Down))
-	tail := float64(c.of) * distuv.UnitNormal.Survival(min(math.Abs(z), largest))
-	return math.Copysign(max(0, -distuv.UnitNormal.Quantile(min(tail, 0.5))), z)
+	tail := float64(c.of) * distuv.UnitNormal.Survival(math.Abs(z))
+	return math.Copysign(-distuv.UnitNormal.Quantile(min(max(tail, least), 0.5)), z)
 }
 
 // worse is whether these crossings say more against the samples than others.

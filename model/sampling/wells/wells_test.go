@@ -174,10 +174,10 @@ func TestWorse(t *testing.T) {
 		want float64
 	}{
 		{Crossings{}, 0},
-		{Crossings{Up: 14, Down: 11, of: 480}, 0},       // chance
-		{Crossings{Up: 10, Down: 90, of: 1}, -8},        // one value
-		{Crossings{Up: 82, Down: 18, of: 1000}, 5.19},   // 6.4 of the worst of 1,000: p = 7.8e-11·1000
-		{Crossings{Up: 10000, Down: 0, of: 100}, 19.77}, // beyond what counts
+		{Crossings{Up: 14, Down: 11, of: 480}, 0},      // chance
+		{Crossings{Up: 10, Down: 90, of: 1}, -7.94},    // one value
+		{Crossings{Up: 82, Down: 18, of: 1000}, 5.25},  // 6.4, of the worst of 1,000
+		{Crossings{Up: 10000, Down: 0, of: 100}, 7.94}, // beyond what counts
 	} {
 		if z := test.c.Z(); math.Abs(z-test.want) > 0.02 {
 			t.Errorf("Z of %+v is %.3f, want %.3f", test.c, z, test.want)
