@@ -42,20 +42,37 @@ func Settled(s sde.Space, dt float64) (Base, error) {
 		}
 		return Base{}, fmt.Errorf("%w, by chains with steps of %g from the box: %w", ErrSettled, dt, err)
 	}
-	states := mat.NewDense(settledChains*settledStates, d, nil)
+	b, ok := ofStates(x, d, func(k int) float64 { // keeps the covariance positive
+		return floor * math.Pow((s.Box[k].Hi-s.Box[k].Lo)/boxDeviations, 2)
+	})
+	if !ok {
+		return Base{}, fmt.Errorf("%w, by chains with steps of %g from the box: their covariance is singular", ErrSettled, dt)
+	}
+	b.Domain = s.Domain
+	return b, nil
+}
+
+// OfStates is the base of states x [n, dim]: their mean and a root of their covariance, in more than Full
+// dimensions the deviations alone; false if the covariance is singular.
+func OfStates(x []float32, dim int) (Base, bool) {
+	return ofStates(x, dim, func(int) float64 { return 0 })
+}
+
+// ofStates adds floors to the variances.
+func ofStates(x []float32, d int, floor func(coordinate int) float64) (Base, bool) {
+	n := len(x) / d
+	states := mat.NewDense(n, d, nil)
 	states.Apply(func(i, k int, _ float64) float64 { return float64(x[i*d+k]) }, states)
-	b, cov := Base{Mean: make([]float64, d), Factor: make([]float64, d*d), Domain: s.Domain}, mat.NewSymDense(d, nil)
+	b, cov := Base{Mean: make([]float64, d), Factor: make([]float64, d*d)}, mat.NewSymDense(d, nil)
+	stat.CovarianceMatrix(cov, states, nil)
 	for k := range d {
 		b.Mean[k] = stat.Mean(mat.Col(nil, k, states), nil)
-	}
-	stat.CovarianceMatrix(cov, states, nil)
-	for k, box := range s.Box { // keeps it positive
-		cov.SetSym(k, k, cov.At(k, k)+floor*math.Pow((box.Hi-box.Lo)/boxDeviations, 2))
+		cov.SetSym(k, k, cov.At(k, k)+floor(k))
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(cov) {
-		return Base{}, fmt.Errorf("%w, by chains with steps of %g from the box: their covariance is singular", ErrSettled, dt)
+		return Base{}, false
 	}
 	b.setFactor(cov, &factor)
-	return b, nil
+	return b, true
 }

@@ -1,6 +1,13 @@
 package simulate
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+)
 
 // The rule of Gauss and Kronrod with 15 points on [−1, 1] is exact for polynomials of degree 22. Every
 // second of its points, from the second on, is one of Gauss's 7, which are exact for degree 13. What the
@@ -27,27 +34,106 @@ var rule = func() (all [2*len(kronrod) - 1]struct{ at, weight, gauss float64 }) 
 	return all
 }()
 
-const (
-	// mostInaccurate is how much the exponent of an acceptance may be in error. Beyond it an exchange
-	// is refused, in both directions, which keeps the law.
-	mostInaccurate = 0.01
-	// mostPanels of a line: they are doubled until the integral is accurate.
-	mostPanels = 64
-)
+// mostPanels of a line: they are doubled until the integral is accurate.
+const mostPanels = 64
 
-// differences are those of U between the states of all trials, −2∫b·A⁻¹dx along the line from one to
-// the other.
-func (r *ladder) differences(c *cloud) {
-	open := make([]*trial, len(r.trials))
-	for i := range r.trials {
-		open[i] = &r.trials[i]
+// Potential has the differences of U for a gradient, b = −½SSᵀ∇U with a constant S, by integrals of the
+// drift along lines. It is for one goroutine.
+type Potential struct {
+	inverse  []float64 // of SSᵀ, [dim, dim]
+	x, drift []*[lanes]float64
+	evaluate func(n int)
+}
+
+// NewPotential is that of an equation without ends. Its error is an ErrTempering, which says why there is none.
+func NewPotential(s sde.Space) (*Potential, error) {
+	if err := hasPotential(s); err != nil {
+		return nil, err
 	}
+	inverse, err := inverseNoise(s)
+	if err != nil {
+		return nil, err
+	}
+	p := &Potential{inverse: inverse, x: s.Blocks()}
+	p.evaluate, p.drift, _ = s.Bind("", p.x)
+	return p, nil
+}
+
+// inverseNoise is the inverse of SSᵀ, [dim, dim], of a constant S.
+func inverseNoise(s sde.Space) ([]float64, error) {
+	d := s.Dim()
+	_, sigma := s.Coefficients(s.Uniform(1, 0))
+	var factor mat.Cholesky
+	if !factor.Factorize(mat.NewSymDense(d, sde.Spread(sigma, d))) {
+		return nil, fmt.Errorf("%w needs noise of all coordinates", ErrTempering)
+	}
+	inverse := mat.NewSymDense(d, nil)
+	if err := factor.InverseTo(inverse); err != nil {
+		return nil, fmt.Errorf("%w: the inverse of SSᵀ: %w", ErrTempering, err)
+	}
+	full := make([]float64, d*d) // of which inverse stores a half
+	for at := range full {
+		full[at] = inverse.At(at/d, at%d)
+	}
+	return full, nil
+}
+
+// Rises are U(y) − U(x) of states [n, dim], with errors of at most tolerance; NaN where they are larger.
+func (p *Potential) Rises(x, y []float32, tolerance float64) []float64 {
+	d := len(p.x)
+	lines, open := make([]line, len(x)/d), make([]*line, len(x)/d)
+	memory := make([]float64, 3*len(x))
+	for i := range lines {
+		l := &lines[i]
+		l.from, l.along, l.weights = memory[3*i*d:][:d], memory[(3*i+1)*d:][:d], memory[(3*i+2)*d:][:d]
+		for k := range d {
+			l.from[k], l.along[k] = float64(x[i*d+k]), float64(y[i*d+k])-float64(x[i*d+k])
+		}
+		l.tolerance = tolerance
+		p.weigh(l)
+		open[i] = l
+	}
+	p.differences(open)
+	rises := make([]float64, len(lines))
+	for i, l := range lines {
+		rises[i] = l.difference
+		if !l.accurate() {
+			rises[i] = math.NaN()
+		}
+	}
+	return rises
+}
+
+// line is from a state x to a state y.
+type line struct {
+	from, along, weights []float64 // x, y − x and A⁻¹(y − x), with A = SSᵀ
+	tolerance            float64
+	difference           float64 // U(y) − U(x)
+	inaccuracy           float64 // of it
+}
+
+func (l *line) accurate() bool { return l.inaccuracy <= l.tolerance }
+
+// weigh finds the weights of a line.
+func (p *Potential) weigh(l *line) {
+	d := len(l.along)
+	for k := range l.weights {
+		sum := 0.
+		for j, a := range p.inverse[k*d:][:d] {
+			sum += float64(a * l.along[j])
+		}
+		l.weights[k] = sum
+	}
+}
+
+// differences are those of U between the ends of lines, −2∫b·A⁻¹dx along them. It changes the slice.
+func (p *Potential) differences(open []*line) {
 	for panels := 1; panels <= mostPanels && len(open) > 0; panels *= 2 {
-		r.integrate(c, open, panels)
+		p.integrate(open, panels)
 		still := open[:0]
-		for _, p := range open {
-			if !(p.inaccuracy <= mostInaccurate) {
-				still = append(still, p)
+		for _, l := range open {
+			if !l.accurate() {
+				still = append(still, l)
 			}
 		}
 		open = still
@@ -56,36 +142,35 @@ func (r *ladder) differences(c *cloud) {
 
 // integrate applies the rule to so many panels of each line. Points take the lanes of the
 // evaluation, one after the other.
-func (r *ladder) integrate(c *cloud, open []*trial, panels int) {
+func (p *Potential) integrate(open []*line, panels int) {
 	parts := make([]struct{ kronrod, gauss float64 }, len(open)*panels)
 	total := len(parts) * len(rule)
 	for first := 0; first < total; first += lanes {
 		n := min(lanes, total-first)
 		for l := range n {
 			part := (first + l) / len(rule)
-			p := open[part/panels]
+			line := open[part/panels]
 			at := (float64(part%panels) + rule[(first+l)%len(rule)].at) / float64(panels)
-			for k, x := range c.x {
-				x[l] = p.from[k] + float64(at*p.along[k])
+			for k, x := range p.x {
+				x[l] = line.from[k] + float64(at*line.along[k])
 			}
 		}
-		c.evaluate(n)
+		p.evaluate(n)
 		for l := range n {
 			part, point := (first+l)/len(rule), &rule[(first+l)%len(rule)]
 			slope := 0. // of U along the line
 			for k, w := range open[part/panels].weights {
-				slope -= float64(2 * c.drift[k][l] * w)
+				slope -= float64(2 * p.drift[k][l] * w)
 			}
 			parts[part].kronrod += float64(point.weight * slope)
 			parts[part].gauss += float64(point.gauss * slope)
 		}
 	}
-	for i, p := range open {
-		p.difference, p.inaccuracy = 0, 0
+	for i, l := range open {
+		l.difference, l.inaccuracy = 0, 0
 		for _, part := range parts[i*panels:][:panels] {
-			p.difference += part.kronrod / float64(panels)
-			p.inaccuracy += math.Abs(part.kronrod-part.gauss) / float64(panels)
+			l.difference += part.kronrod / float64(panels)
+			l.inaccuracy += math.Abs(part.kronrod-part.gauss) / float64(panels)
 		}
-		p.inaccuracy *= r.cold[p.cold] - r.cold[p.hot]
 	}
 }

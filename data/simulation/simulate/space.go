@@ -53,6 +53,9 @@ func newCloud(e *Engine, s sde.Space, integrator Integrator, tempering Tempering
 		step: functionStep{dt: dt, root: math.Sqrt(dt), move: moveOn(e.name)},
 	}
 	c.evaluate, c.drift, c.diffusion = s.Bind(e.name, c.x)
+	if ladder != nil {
+		ladder.potential.x, ladder.potential.drift, ladder.potential.evaluate = c.x, c.drift, c.evaluate
+	}
 	return c, nil
 }
 

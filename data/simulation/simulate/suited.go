@@ -45,10 +45,6 @@ func (i Integrator) Order(s sde.Space) int {
 	return 1
 }
 
-// Gradient says whether the law of an equation without ends is exp(−U) for b = −½SSᵀ∇U, with noise of all
-// coordinates that does not depend on the state.
-func Gradient(s sde.Space) bool { return s.Noise == sde.AdditiveNoise && gradient(s) }
-
 // gradient says whether b = −½SSᵀ∇U for some U, where S is constant: J·SSᵀ is symmetric then, where J
 // is the matrix of the derivatives of b. It looks at a few states of the box, with differences.
 func gradient(s sde.Space) bool {

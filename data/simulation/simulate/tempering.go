@@ -8,8 +8,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
@@ -76,9 +74,15 @@ func (t Tempering) Fits(system sde.System) error {
 		return err
 	}
 	s, ok := system.(sde.Space)
-	switch {
-	case !ok:
+	if !ok {
 		return fmt.Errorf("%w is for families with a box", ErrTempering)
+	}
+	return hasPotential(s)
+}
+
+// hasPotential reports why an equation has no potential by which states can be compared: an ErrTempering.
+func hasPotential(s sde.Space) error {
+	switch {
 	case s.Domain.Restricts():
 		return fmt.Errorf("%w is for states without ends: the domain has some", ErrTempering)
 	case s.Noise != sde.AdditiveNoise:
@@ -112,12 +116,12 @@ func (e *Engine) Exchanges(ctx context.Context, system sde.Space, s Scheme, step
 // first + l/replicas, at that temperature.
 type ladder struct {
 	Tempering
-	heat    [lanes]float32 // √T, by lane
-	cold    [lanes]float64 // 1/T
-	inverse []float64      // of SSᵀ, [dim, dim]
-	sources []Source       // of the chains: one number for each exchange that is tried
-	tried   int            // sweeps
-	counts  []exchanges    // of temperatures number i and i+1
+	heat      [lanes]float32 // √T, by lane
+	cold      [lanes]float64 // 1/T
+	potential Potential      // evaluated by the cloud
+	sources   []Source       // of the chains: one number for each exchange that is tried
+	tried     int            // sweeps
+	counts    []exchanges    // of temperatures number i and i+1
 
 	states [][lanes]float64 // before the exchange
 	trials []trial
@@ -129,34 +133,23 @@ type exchanges struct{ tried, accepted int }
 
 // trial is an exchange that is tried, between lanes of neighbouring temperatures.
 type trial struct {
-	cold, hot            int       // lanes
-	from, along, weights []float64 // the line from x, the cold state, to y: x, y − x and A⁻¹(y − x), with A = SSᵀ
-	difference           float64   // U(y) − U(x)
-	inaccuracy           float64   // of it, in the exponent of the acceptance
-	uniform              float64
+	cold, hot int // lanes
+	line          // from the cold state to the hot one
+	uniform   float64
 }
 
 func newLadder(t Tempering, s sde.Space) (*ladder, error) {
 	if err := t.Fits(s); err != nil || !t.On() {
 		return nil, err
 	}
-	d := s.Dim()
-	r := &ladder{Tempering: t, counts: make([]exchanges, t.Temperatures-1), states: make([][lanes]float64, d)}
+	r := &ladder{Tempering: t, counts: make([]exchanges, t.Temperatures-1), states: make([][lanes]float64, s.Dim())}
 	for l := range lanes {
 		temperature := t.At(l % t.Temperatures)
 		r.heat[l], r.cold[l] = float32(math.Sqrt(temperature)), 1/temperature
 	}
-	_, sigma := s.Coefficients(s.Uniform(1, 0))
-	var factor mat.Cholesky
-	if !factor.Factorize(mat.NewSymDense(d, sde.Spread(sigma, d))) {
-		return nil, fmt.Errorf("%w needs noise of all coordinates", ErrTempering)
-	}
-	inverse := mat.NewSymDense(d, nil)
-	if err := factor.InverseTo(inverse); err != nil {
-		return nil, fmt.Errorf("%w: the inverse of SSᵀ: %w", ErrTempering, err)
-	}
-	for i := range d * d {
-		r.inverse = append(r.inverse, inverse.At(i/d, i%d))
+	var err error
+	if r.potential.inverse, err = inverseNoise(s); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
@@ -185,15 +178,14 @@ func (r *ladder) exchange(c *cloud) {
 	for k, x := range c.x {
 		r.states[k] = *x
 	}
-	r.layLines()
-	r.differences(c)
+	r.potential.differences(r.layLines())
 	for k, x := range c.x {
 		*x = r.states[k]
 	}
 	for _, p := range r.trials {
 		count := &r.counts[p.cold%r.Temperatures]
 		count.tried++
-		if !(p.inaccuracy <= mostInaccurate) || !(math.Log(p.uniform) < (r.cold[p.hot]-r.cold[p.cold])*p.difference) {
+		if !p.accurate() || !(math.Log(p.uniform) < (r.cold[p.hot]-r.cold[p.cold])*p.difference) {
 			continue
 		}
 		count.accepted++
@@ -206,10 +198,15 @@ func (r *ladder) exchange(c *cloud) {
 	}
 }
 
+// mostInaccurate is how much the exponent of an acceptance may be in error. Beyond it an exchange is
+// refused, in both directions, which keeps the law.
+const mostInaccurate = 0.01
+
 // layLines finds the lines of all trials.
-func (r *ladder) layLines() {
+func (r *ladder) layLines() []*line {
 	d := len(r.states)
 	r.lines = slices.Grow(r.lines[:0], 3*d*len(r.trials))[:3*d*len(r.trials)]
+	open := make([]*line, len(r.trials))
 	for i := range r.trials {
 		p := &r.trials[i]
 		p.from, p.along, p.weights = r.lines[3*i*d:][:d], r.lines[(3*i+1)*d:][:d], r.lines[(3*i+2)*d:][:d]
@@ -217,12 +214,9 @@ func (r *ladder) layLines() {
 			x := &r.states[k]
 			p.from[k], p.along[k] = x[p.cold], x[p.hot]-x[p.cold]
 		}
-		for k := range p.weights {
-			sum := 0.
-			for j, a := range r.inverse[k*d:][:d] {
-				sum += float64(a * p.along[j])
-			}
-			p.weights[k] = sum
-		}
+		p.tolerance = mostInaccurate / (r.cold[p.cold] - r.cold[p.hot])
+		r.potential.weigh(&p.line)
+		open[i] = &p.line
 	}
+	return open
 }

@@ -61,11 +61,10 @@ func TestDifferences(t *testing.T) {
 		for l := 0; l < lanes; l += 4 {
 			c.ladder.trials = append(c.ladder.trials, trial{cold: l, hot: l + 1})
 		}
-		c.ladder.layLines()
-		c.ladder.differences(c)
+		c.ladder.potential.differences(c.ladder.layLines())
 		at := func(l int) float64 { return test.u(c.ladder.states[0][l], c.ladder.states[1][l]) }
 		for _, p := range c.ladder.trials {
-			if want := at(p.hot) - at(p.cold); !(p.inaccuracy <= mostInaccurate) || math.Abs(p.difference-want) > 1e-6*(1+math.Abs(want)) {
+			if want := at(p.hot) - at(p.cold); !p.accurate() || math.Abs(p.difference-want) > 1e-6*(1+math.Abs(want)) {
 				t.Errorf("%s: the difference of U is %v ± %v, want %v", name, p.difference, p.inaccuracy, want)
 			}
 		}

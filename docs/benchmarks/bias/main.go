@@ -29,11 +29,7 @@ func main() {
 func measureAll(ctx context.Context) error {
 	fmt.Println("| example | integrator | dt 0.02 | dt 0.005 |\n|---|---|---:|---:|")
 	for _, name := range []string{"ornstein_uhlenbeck", "phi4", "duffing", "van_der_pol", "fitzhugh_nagumo", "lorenz63", "lorenz96"} {
-		text, err := os.ReadFile("docs/families/" + name + ".yaml")
-		if err != nil {
-			return err
-		}
-		definition, err := family.Parse(text)
+		definition, err := family.Load("docs/families/" + name + ".yaml")
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

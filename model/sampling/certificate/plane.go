@@ -38,9 +38,8 @@ func (p Plane) Space(grid sde.Grid) sde.Space {
 			}
 		}, drift, diffusion
 	}
-	if _, sigma := s.Coefficients(s.Uniform(sde.Lanes, 1)); !slices.ContainsFunc(slices.Collect(slices.Chunk(sigma, s.Terms)), func(other []float64) bool {
-		return !slices.Equal(other, sigma[:s.Terms])
-	}) {
+	_, sigma := s.Coefficients(s.Uniform(sde.Lanes, 1))
+	if slices.Equal(sigma[s.Terms:], sigma[:len(sigma)-s.Terms]) {
 		s.Noise = sde.AdditiveNoise
 	}
 	return s

@@ -81,10 +81,7 @@ func (k *known) distance(time int, p []float64, except int) float64 {
 		if i == except {
 			continue
 		}
-		sum := 0.
-		for c, v := range k.samples[time][i*m:][:m] {
-			sum += (v - p[c]) * (v - p[c])
-		}
+		sum := squared(k.samples[time][i*m:][:m], p)
 		for at := neighbours - 1; at >= 0 && sum < nearest[at]; at-- {
 			if at < neighbours-1 {
 				nearest[at+1] = nearest[at]
@@ -93,6 +90,14 @@ func (k *known) distance(time int, p []float64, except int) float64 {
 		}
 	}
 	return math.Sqrt(nearest[neighbours-1])
+}
+
+// squared is the square of the distance of two points.
+func squared(p, q points) (sum float64) {
+	for c, v := range p {
+		sum += (v - q[c]) * (v - q[c])
+	}
+	return sum
 }
 
 // distances of states from the samples; 0 of those with samples near them, and of those on their way
@@ -115,11 +120,7 @@ func (k *known) centre(r rest, numbers []int) (x []float32) {
 	for _, i := range numbers {
 		count := 0
 		for _, j := range numbers {
-			sum := 0.
-			for c := range m {
-				sum += math.Pow(p[i*m+c]-p[j*m+c], 2)
-			}
-			if sum <= near*near {
+			if squared(p[i*m:][:m], p[j*m:][:m]) <= near*near {
 				count++
 			}
 		}

@@ -5,11 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/integrate/quad"
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
-
-	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/equations/closure"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -25,9 +21,6 @@ const (
 	// mostWells are told apart. Those with fewer than fewestStates of chains in them do not count.
 	mostWells    = 16
 	fewestStates = 16
-	// perCoordinate is how many states a covariance needs for each coordinate; with fewer, coordinates
-	// count as independent.
-	perCoordinate = 5
 	// nearlyAll of the chains and of the samples must be in the wells that count: masses are relative to
 	// one another.
 	nearlyAll = 0.95
@@ -35,9 +28,8 @@ const (
 	// mapped states the masses must rest on.
 	surest    = 0.5
 	effective = 4
-	// nodes of a line integral, which is believed if half as many give the same up to inexact.
-	nodes   = 48
-	inexact = 0.1
+	// inexact is how far a difference of U may be off.
+	inexact = 0.01
 )
 
 // masses are those of the wells of a gradient, b = −½SSᵀ∇U with a constant S, so that the law is exp(−U):
@@ -49,35 +41,29 @@ const (
 // Phys. Rev. E 65, 2002). States that the map carries elsewhere count as of infinite energy. So barriers
 // are no matter.
 func (w *Search) masses(ctx context.Context, k *known, samples rest, ends []float32, at rest, dt float64) (all []Well, homes []int, err error) {
-	potential, ok := newPotential(w.equation)
-	if !ok {
+	potential, err := simulate.NewPotential(w.equation)
+	if err != nil { // it has none
 		return nil, nil, nil
 	}
 	d := w.equation.Dim()
 	c := &clusters{known: k}
 	have, homes := c.of(samples), c.of(at)
 	var numbers []int // of the clusters that count
-	var inside [][]float64
+	var inside [][]float32
 	for number, place := range c.places {
-		var x []float64
+		var x []float32
 		for i, of := range homes {
 			if of == number {
-				x = append(x, double(ends[i*d:][:d])...)
+				x = append(x, ends[i*d:][:d]...)
 			}
 		}
 		if len(x)/d < fewestStates {
 			continue
 		}
-		count := 0
-		for _, of := range have {
-			if of == number {
-				count++
-			}
-		}
-		all = append(all, Well{At: place, Have: float64(count) / float64(len(have))})
+		all = append(all, Well{At: place, Have: float64(count(have, number)) / float64(len(have))})
 		numbers, inside = append(numbers, number), append(inside, x)
 	}
-	if len(all) < 2 || !c.hold(numbers, have) || !c.hold(numbers, homes) {
+	if len(all) < 2 || !hold(numbers, have) || !hold(numbers, homes) {
 		return nil, nil, nil
 	}
 	largest := 0
@@ -86,18 +72,26 @@ func (w *Search) masses(ctx context.Context, k *known, samples rest, ends []floa
 			largest = i
 		}
 	}
-	logs, errors := make([]float64, len(all)), make([]float64, len(all))
+	b := bridge{search: w, clusters: c, potential: potential, dt: dt}
+	logs, deviations := make([]float64, len(all)), make([]float64, len(all))
 	for i := range all {
 		if i == largest {
 			continue
 		}
-		b := bridge{search: w, clusters: c, potential: potential, dt: dt}
-		log, deviation, err := b.ratio(ctx, inside[largest], inside[i], numbers[largest], numbers[i])
-		if err != nil || !(deviation <= surest) {
+		logs[i], deviations[i], err = b.ratio(ctx, inside[largest], inside[i], numbers[largest], numbers[i])
+		if err != nil || !(deviations[i] <= surest) {
 			return nil, nil, err
 		}
-		logs[i], errors[i] = log, deviation
 	}
+	weigh(all, logs, deviations, len(have))
+	for i, of := range homes {
+		homes[i] = slices.Index(numbers, of)
+	}
+	return all, homes, nil
+}
+
+// weigh sets the masses of wells by their logs, which have deviations, and the errors beside n samples.
+func weigh(all []Well, logs, deviations []float64, n int) {
 	total := 0.
 	for _, l := range logs {
 		total += math.Exp(l)
@@ -107,20 +101,16 @@ func (w *Search) masses(ctx context.Context, k *known, samples rest, ends []floa
 	}
 	for i := range all {
 		p := all[i].Law
-		variance := p * (1 - p) / float64(len(have))
+		variance := p * (1 - p) / float64(n)
 		for j := range all {
 			share := p * all[j].Law
 			if i == j {
 				share = p * (1 - p)
 			}
-			variance += math.Pow(share*errors[j], 2)
+			variance += math.Pow(share*deviations[j], 2)
 		}
 		all[i].Error = math.Sqrt(variance)
 	}
-	for i, of := range homes {
-		homes[i] = slices.Index(numbers, of)
-	}
-	return all, homes, nil
 }
 
 // clusters are places where states come to rest.
@@ -137,7 +127,7 @@ func (c *clusters) of(r rest) []int {
 	numbers := make([]int, len(p)/m)
 	for i := range numbers {
 		point := p[i*m:][:m]
-		at := slices.IndexFunc(c.points, func(other points) bool { return between(point, other) <= near })
+		at := slices.IndexFunc(c.points, func(other points) bool { return squared(point, other) <= near*near })
 		if at < 0 && len(c.points) < mostWells {
 			at = len(c.points)
 			c.points, c.places = append(c.points, point), append(c.places, r.twice[i*d:][:d])
@@ -147,109 +137,41 @@ func (c *clusters) of(r rest) []int {
 	return numbers
 }
 
-// hold says whether nearly all states are in places of these numbers.
-func (c *clusters) hold(numbers, of []int) bool {
-	count := 0
-	for _, number := range of {
-		if slices.Contains(numbers, number) {
-			count++
+// count is how many of the numbers are this one.
+func count(of []int, number int) (n int) {
+	for _, v := range of {
+		if v == number {
+			n++
 		}
 	}
-	return float64(count) >= nearlyAll*float64(len(of))
+	return n
 }
 
-// between is the distance of two points.
-func between(p, q points) float64 {
-	sum := 0.
-	for c, v := range p {
-		sum += (v - q[c]) * (v - q[c])
+// hold says whether nearly all of the numbers are among some.
+func hold(some, of []int) bool {
+	n := 0
+	for _, number := range some {
+		n += count(of, number)
 	}
-	return math.Sqrt(sum)
-}
-
-// potential is U of a gradient.
-type potential struct {
-	equation sde.Space
-	inverse  []float64 // of SSᵀ, [Dim, Dim]
-}
-
-func newPotential(s sde.Space) (potential, bool) {
-	if len(s.Domain) > 0 || !simulate.Gradient(s) {
-		return potential{}, false
-	}
-	d := s.Dim()
-	_, sigma := s.Coefficients(s.Uniform(1, seed))
-	var factor mat.Cholesky
-	if !factor.Factorize(mat.NewSymDense(d, sde.Spread(sigma, d))) {
-		return potential{}, false
-	}
-	inverse := mat.NewSymDense(d, nil)
-	if factor.InverseTo(inverse) != nil {
-		return potential{}, false
-	}
-	p := potential{equation: s}
-	for i := range d * d {
-		p.inverse = append(p.inverse, inverse.At(i/d, i%d))
-	}
-	return p, true
-}
-
-// rises are U(y) − U(x) = −2∫b·(SSᵀ)⁻¹ds along the line from x to y, for states [n, Dim]; NaN where the
-// integral is not exact.
-func (p potential) rises(x, y []float64) []float64 {
-	all, coarse := p.integrate(x, y, nodes), p.integrate(x, y, nodes/2)
-	for i, v := range all {
-		if !(math.Abs(v-coarse[i]) <= inexact) {
-			all[i] = math.NaN()
-		}
-	}
-	return all
-}
-
-func (p potential) integrate(x, y []float64, nodes int) []float64 {
-	d := p.equation.Dim()
-	at, weights := make([]float64, nodes), make([]float64, nodes)
-	quad.Legendre{}.FixedLocations(at, weights, 0, 1)
-	rises := make([]float64, len(x)/d)
-	line := make([]float64, 0, nodes*d)
-	for i := range rises {
-		from, to := x[i*d:][:d], y[i*d:][:d]
-		line = line[:0]
-		for _, t := range at {
-			for k := range d {
-				line = append(line, from[k]+t*(to[k]-from[k]))
-			}
-		}
-		drift, _ := p.equation.Coefficients(line)
-		for n, weight := range weights {
-			for r := range d {
-				along := 0. // (SSᵀ)⁻¹(y − x)
-				for k := range d {
-					along += p.inverse[r*d+k] * (to[k] - from[k])
-				}
-				rises[i] -= 2 * weight * drift[n*d+r] * along
-			}
-		}
-	}
-	return rises
+	return float64(n) >= nearlyAll*float64(len(of))
 }
 
 // bridge compares the masses of two wells.
 type bridge struct {
 	search    *Search
 	clusters  *clusters
-	potential potential
+	potential *simulate.Potential
 	dt        float64
 }
 
 // ratio is log(mass of the second well / mass of the first) from states inside, with its deviation.
-func (b bridge) ratio(ctx context.Context, first, second []float64, one, other int) (log, deviation float64, err error) {
+func (b bridge) ratio(ctx context.Context, first, second []float32, one, other int) (log, deviation float64, err error) {
 	d := b.search.equation.Dim()
-	from, to := newEllipsoid(first, d), newEllipsoid(second, d)
-	if from.factor == nil || to.factor == nil {
+	from, ok := closure.OfStates(first, d)
+	to, also := closure.OfStates(second, d)
+	if !ok || !also {
 		return 0, math.Inf(1), nil
 	}
-	volume := to.logVolume() - from.logVolume()
 	forth, err := b.works(ctx, first, from, to, other)
 	if err != nil {
 		return 0, 0, err
@@ -258,30 +180,23 @@ func (b bridge) ratio(ctx context.Context, first, second []float64, one, other i
 	if err != nil {
 		return 0, 0, err
 	}
-	for i := range forth {
-		forth[i] -= volume
-	}
-	for i := range back {
-		back[i] += volume
-	}
 	log, deviation = acceptance(forth, back)
 	return log, deviation, nil
 }
 
-// works are what the map from one ellipsoid to another costs states; +Inf where it does not lead into the
-// well with a number.
-func (b bridge) works(ctx context.Context, x []float64, from, to ellipsoid, number int) ([]float64, error) {
-	y := make([]float64, len(x))
-	d := len(from.mean)
-	for at := 0; at < len(x); at += d {
-		to.place(y[at:at+d], from.standard(x[at:at+d]))
-	}
-	at, err := led(ctx, b.search.equation, single(y), b.dt)
+// works are what the map from one base to another costs states x: U(y) − U(x) − log |∂y/∂x|, +Inf where y is
+// not in the well with a number.
+func (b bridge) works(ctx context.Context, x []float32, from, to closure.Base, number int) ([]float64, error) {
+	y := slices.Clone(x)
+	from.Standardise(y)
+	to.Restore(y)
+	at, err := led(ctx, b.search.equation, y, b.dt)
 	if err != nil {
 		return nil, err
 	}
-	works := b.potential.rises(x, y)
+	works := b.potential.Rises(x, y, inexact)
 	for i, of := range b.clusters.of(at) {
+		works[i] -= to.LogVolume() - from.LogVolume()
 		if of != number {
 			works[i] = math.Inf(1)
 		}
@@ -326,71 +241,4 @@ func acceptance(forth, back []float64) (log, deviation float64) {
 		variance += (square/(mean*mean) - 1) / n
 	}
 	return log, math.Sqrt(variance)
-}
-
-// ellipsoid is the mean and a root of the covariance of states.
-type ellipsoid struct {
-	mean   []float64
-	factor *mat.TriDense // lower; nil if it is singular
-}
-
-func newEllipsoid(x []float64, dim int) ellipsoid {
-	n := len(x) / dim
-	rows, cov := mat.NewDense(n, dim, x), mat.NewSymDense(dim, nil)
-	e := ellipsoid{mean: make([]float64, dim)}
-	for k := range dim {
-		e.mean[k] = stat.Mean(mat.Col(nil, k, rows), nil)
-	}
-	stat.CovarianceMatrix(cov, rows, nil)
-	if n < perCoordinate*dim {
-		for i := range dim {
-			for j := range i {
-				cov.SetSym(i, j, 0)
-			}
-		}
-	}
-	var root mat.Cholesky
-	if root.Factorize(cov) {
-		e.factor = mat.NewTriDense(dim, mat.Lower, nil)
-		root.LTo(e.factor)
-	}
-	return e
-}
-
-// standard is factor⁻¹(x − mean).
-func (e ellipsoid) standard(x []float64) []float64 {
-	z := make([]float64, len(x))
-	for r := range z {
-		z[r] = x[r] - e.mean[r]
-		for k := range r {
-			z[r] -= e.factor.At(r, k) * z[k]
-		}
-		z[r] /= e.factor.At(r, r)
-	}
-	return z
-}
-
-// place writes mean + factor·z.
-func (e ellipsoid) place(x, z []float64) {
-	for r := range x {
-		x[r] = e.mean[r]
-		for k := range r + 1 {
-			x[r] += e.factor.At(r, k) * z[k]
-		}
-	}
-}
-
-func (e ellipsoid) logVolume() (sum float64) {
-	for k := range e.mean {
-		sum += math.Log(e.factor.At(k, k))
-	}
-	return sum
-}
-
-func double(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
 }
