@@ -2,6 +2,7 @@ package wells
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -42,8 +43,11 @@ const (
 // are no matter.
 func (w *Search) masses(ctx context.Context, k *known, samples rest, ends []float32, at rest, dt float64) (all []Well, homes []int, err error) {
 	potential, err := simulate.NewPotential(w.equation)
-	if err != nil { // it has none
+	if errors.Is(err, simulate.ErrTempering) { // it has none
 		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	d := w.equation.Dim()
 	c := &clusters{known: k}
