@@ -54,7 +54,11 @@ func (d Dataset) pilotSpace(ctx context.Context, f family.Family, box []sde.Inte
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part.path(), err)
 		}
-		for _, w := range []string{memoryWarning(memory, part, f.Name()), step.warning(f.Name()), exchanges} {
+		acceptance, err := d.acceptanceWarning(ctx, f, part, s.BurnIn)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", part.path(), err)
+		}
+		for _, w := range []string{memoryWarning(memory, part, f.Name()), step.warning(f.Name()), exchanges, acceptance} {
 			if w != "" {
 				warnings = append(warnings, w)
 			}
@@ -88,6 +92,9 @@ const warnedAway = 0.1
 // smaller errors where it is below what Euler's steps are warned of, except the tamed one, which differs
 // little from Euler's there. So it is an answer up to there, and beyond the error is measured.
 func (d Dataset) judgedInflation(ctx context.Context, i int, x []float32, system sde.Space, s simulate.Scheme) (float64, error) {
+	if s.Integrator == simulate.MALA { // whose steps make no error
+		return 0, nil
+	}
 	switch e := inflation(x, system, s.DT); {
 	case e > diagnostics.WarnedInflation:
 		return d.measuredInflation(ctx, i, system, s)

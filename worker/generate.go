@@ -72,7 +72,7 @@ func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order messag
 				return jobs.Postpone(fmt.Errorf("shard %d: %w", job.Shard, full(err, in.dir)))
 			}
 			ended(jobFailed)
-			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) || errors.Is(err, shard.ErrLink) || errors.Is(err, data.ErrImports) { // would fail on every worker
+			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, simulate.ErrStuck) || errors.Is(err, family.ErrNoEquation) || errors.Is(err, shard.ErrLink) || errors.Is(err, data.ErrImports) { // would fail on every worker
 				err = jobs.Permanent(err)
 			}
 			return err

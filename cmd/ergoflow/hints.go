@@ -151,6 +151,7 @@ var hints = []struct {
 	{closure.ErrSettled, "choose a smaller probes.dt, or other training.states (docs/families.md)"},
 	{simulate.ErrTempering, "leave the tempering out, or change its fields (docs/families.md#tempering)"},
 	{simulate.ErrIntegrator, "set data.training.integrator and data.reference.integrator (docs/families.md)"},
+	{simulate.ErrStuck, "choose a smaller time step (data.training.dt, data.reference.dt), or a start nearer to where the law is (docs/families.md)"},
 	{simulate.ErrDiverged, "choose a smaller time step (data.training.dt, data.reference.dt), or a drift that points inward; with a box the integrator tamed is another way (docs/families.md)"},
 	{family.ErrInterpolation, "give the grid more nodes, or smooth the formulas: a simulation uses their values at the nodes, linear in between (docs/families.md)"},
 	{sde.ErrNotPositive, "give a diffusion that is positive everywhere on the grid; a negative one has the same law as abs(…) of it"},

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -24,16 +25,23 @@ const maxMembers = 2 * ergoflow.MaxWorkers
 func (d delegate) NotifyAlive(n *memberlist.Node) error { return d.g.admit(n) }
 
 func (g *Gossip) admit(n *memberlist.Node) error {
-	meta, err := decodeMeta(n.Meta)
-	if err != nil {
-		return fmt.Errorf("metadata: %w", err)
+	g.mu.Lock()
+	m, listed := g.members[n.Name]
+	count := len(g.members)
+	g.mu.Unlock()
+	if !listed || !bytes.Equal(m.encoded, n.Meta) { // otherwise they were checked, and its name with them
+		meta, err := decodeMeta(n.Meta)
+		if err != nil {
+			return fmt.Errorf("metadata: %w", err)
+		}
+		if err := checkName(n.Name, meta); err != nil {
+			return err
+		}
 	}
-	if err := errors.Join(checkName(n.Name, meta), checkIP(n.Addr), g.checkVersions(n)); err != nil {
+	if err := errors.Join(checkIP(n.Addr), g.checkVersions(n)); err != nil {
 		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if _, known := g.members[n.Name]; !known && len(g.members) >= maxMembers {
+	if !listed && count >= maxMembers {
 		return fmt.Errorf("there are %d members already", maxMembers)
 	}
 	return nil

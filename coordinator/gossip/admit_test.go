@@ -106,7 +106,7 @@ func listed(t *testing.T, g *Gossip, name string, want bool) Member {
 		m, ok := g.members[name]
 		g.mu.Unlock()
 		if ok == want {
-			return m
+			return m.Member
 		}
 		select {
 		case <-changed:
@@ -230,7 +230,7 @@ func TestFullList(t *testing.T) {
 	g := coordinating(t)
 	g.mu.Lock()
 	for i := range maxMembers {
-		g.members[fmt.Sprint(i)] = Member{}
+		g.members[fmt.Sprint(i)] = known{}
 	}
 	g.mu.Unlock()
 	f := forged{"one more", []byte{127, 0, 0, 1}, 9, metaOf(Meta{Role: RoleWorker}), spoken, 1}

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -74,6 +73,13 @@ type Member struct {
 	Meta    Meta
 }
 
+// known is a member with its metadata as it came. A member hears of each of the others many
+// times, and decodes only what is new.
+type known struct {
+	Member
+	encoded []byte
+}
+
 // Gossip is this process's membership.
 type Gossip struct {
 	list     *memberlist.Memberlist
@@ -87,13 +93,15 @@ type Gossip struct {
 	mu      sync.Mutex
 	meta    []byte
 	own     Meta                       // that meta encodes
-	members map[string]Member          // the live ones, by name
+	members map[string]known           // the live ones, by name
+	leaders map[string]Member          // those of them that are coordinators
 	probes  map[string][]time.Duration // of live members, by name; latency.go
 	changed chan struct{}              // closed and replaced at every change
 	closed  bool
 
-	stop   context.CancelFunc
-	healer sync.WaitGroup
+	missing chan struct{} // asks heal to look for a coordinator; one request is kept
+	stop    context.CancelFunc
+	healer  sync.WaitGroup
 }
 
 // Join starts to gossip and contacts the seeds until one answers. If none answers within
@@ -119,7 +127,8 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	if err := errors.Join(c.Meta.check(), checkName(c.Name, c.Meta)); err != nil { // others would refuse it
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
 	}
-	g := &Gossip{meta: meta, own: c.Meta, members: make(map[string]Member), changed: make(chan struct{})}
+	g := &Gossip{meta: meta, own: c.Meta, members: make(map[string]known), leaders: make(map[string]Member),
+		changed: make(chan struct{}), missing: make(chan struct{}, 1)}
 	profile := g.profile(c.Name, host, port)
 	if err := encrypt(profile, c.Keys); err != nil {
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
@@ -160,11 +169,21 @@ const dialTimeout = 2 * time.Second
 // a number that its own messages cannot exceed; it comes back once it is forgotten.
 const forgetting = 5 * time.Second
 
-// profile is memberlist's local timing on loopback and its LAN timing elsewhere.
+// On loopback all members share the processors of one machine, where a process may have to wait for
+// seconds. A member that is late is then not dead, and to say so to all, and to be contradicted,
+// costs more than to keep one that is dead on the list. Fewer, larger packets cost less than many.
+const (
+	loopbackProbes = 5 * time.Second // between two probes of a member
+	loopbackAnswer = 3 * time.Second // until others are asked to probe the same one
+	loopbackGossip = 200 * time.Millisecond
+)
+
+// profile is memberlist's LAN timing, and on loopback its local timing with slower probes.
 func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
 	conf := memberlist.DefaultLANConfig()
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		conf = memberlist.DefaultLocalConfig()
+		conf.ProbeInterval, conf.ProbeTimeout, conf.GossipInterval = loopbackProbes, loopbackAnswer, loopbackGossip
 	}
 	conf.TCPTimeout = min(conf.TCPTimeout, dialTimeout)
 	conf.Name = name
@@ -270,7 +289,12 @@ func (g *Gossip) Address() string {
 func (g *Gossip) Members() []Member {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.SortedFunc(maps.Values(g.members), func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	list := make([]Member, 0, len(g.members))
+	for _, m := range g.members {
+		list = append(list, m.Member)
+	}
+	slices.SortFunc(list, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // seen notes a node and its metadata.
@@ -278,10 +302,13 @@ func (g *Gossip) seen(n *memberlist.Node) {
 	meta, err := decodeMeta(n.Meta)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.forget(n.Name)
 	if err == nil {
-		g.members[n.Name] = Member{n.Name, n.Address(), meta}
-	} else {
-		delete(g.members, n.Name)
+		m := Member{n.Name, n.Address(), meta}
+		g.members[n.Name] = known{m, slices.Clone(n.Meta)}
+		if meta.Role == RoleCoordinator {
+			g.leaders[n.Name] = m
+		}
 	}
 	g.notify()
 }
@@ -290,20 +317,31 @@ func (g *Gossip) seen(n *memberlist.Node) {
 func (g *Gossip) gone(n *memberlist.Node) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.members, n.Name)
+	g.forget(n.Name)
 	delete(g.probes, n.Name)
 	g.notify()
+}
+
+// forget takes a member off the lists; mu is held.
+func (g *Gossip) forget(name string) {
+	delete(g.members, name)
+	delete(g.leaders, name)
 }
 
 // Coordinator waits for a member with the coordinator's role and returns its control
 // address. Where a restarted coordinator and its predecessor are both listed, it takes the
 // one that was started last. It takes the one at the address avoid, which did not answer,
-// only where there is no other: that may be one that somebody made up.
+// only where there is no other, and then asks outside this list as well: the one that did not
+// answer may be dead, or one that somebody made up.
 func (g *Gossip) Coordinator(ctx context.Context, avoid string) (string, error) {
 	for {
 		changed := g.Changed()
 		found, ok := g.coordinator(avoid)
 		if !ok {
+			select {
+			case g.missing <- struct{}{}:
+			default: // it was asked
+			}
 			found, ok = g.coordinator("")
 		}
 		if ok {
@@ -322,8 +360,8 @@ func (g *Gossip) Coordinator(ctx context.Context, avoid string) (string, error) 
 func (g *Gossip) coordinator(avoid string) (found Member, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, m := range g.members {
-		if m.Meta.Role != RoleCoordinator || m.Meta.ControlAddress == avoid {
+	for _, m := range g.leaders {
+		if m.Meta.ControlAddress == avoid {
 			continue
 		}
 		if !ok || cmp.Or(cmp.Compare(m.Meta.Term, found.Meta.Term), cmp.Compare(m.Meta.Started, found.Meta.Started),

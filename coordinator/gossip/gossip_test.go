@@ -98,6 +98,51 @@ func TestCoordinatorComesBack(t *testing.T) {
 	}
 }
 
+// A coordinator that is killed is listed until memberlist has found it dead. Who looks for another
+// one finds its successor before that.
+func TestKilledCoordinatorComesBack(t *testing.T) {
+	const old, next = "127.0.0.1:1", "127.0.0.1:2"
+	first, err := Join(t.Context(), Config{Name: CoordinatorName(old, 1), Bind: "127.0.0.1:0",
+		Meta: Meta{Role: RoleCoordinator, ControlAddress: old}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := join(t, "w", Meta{Role: RoleWorker}, first.Address())
+	first.stop()
+	first.healer.Wait()
+	if err := first.list.Shutdown(); err != nil { // without a farewell
+		t.Fatal(err)
+	}
+	second, err := Join(t.Context(), Config{Name: CoordinatorName(next, 2), Bind: first.Address(),
+		Meta: Meta{Role: RoleCoordinator, ControlAddress: next}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		changed := w.Changed()
+		control, err := w.Coordinator(ctx, old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if control == next {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("still sees %s", control)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.leaders) != 2 {
+		t.Errorf("it waited until the first was found dead: %v", w.leaders)
+	}
+}
+
 // A coordinator that comes back at another address for its gossip, too, is found where Seek says.
 func TestCoordinatorMoves(t *testing.T) {
 	at := func(control string) *Gossip {

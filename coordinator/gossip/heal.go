@@ -19,8 +19,8 @@ func (g *Gossip) Meet(address string) error {
 // healInterval is how often a member without a coordinator looks for one.
 const healInterval = time.Second
 
-// heal joins again while no member is a coordinator. A restarted coordinator has an empty
-// list of members, and a member that was cut off has been removed from all lists:
+// heal joins again while no member is a coordinator, or none that answers. A restarted coordinator
+// has an empty list of members, and a member that was cut off has been removed from all lists:
 // memberlist by itself repairs neither. heal asks what seek finds, the seeds and the address of
 // the last coordinator.
 func (g *Gossip) heal(ctx context.Context, seeds []string, seek func(context.Context) []string) {
@@ -33,9 +33,17 @@ func (g *Gossip) heal(ctx context.Context, seeds []string, seek func(context.Con
 		case <-ctx.Done():
 			return
 		}
+		missing := false
+		select {
+		case <-g.missing:
+			missing = true
+		default:
+		}
 		if c, ok := g.coordinator(""); ok {
 			targets = append(slices.Clone(seeds), c.Address)
-			continue
+			if !missing {
+				continue
+			}
 		}
 		asked := targets
 		if seek != nil {

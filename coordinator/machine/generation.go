@@ -302,7 +302,7 @@ func (m *Machine) progress(w *worker, e message.Progress) {
 		m.because(m.firstStep(g, e.Step))
 	}
 	m.commit(g, e.Step)
-	m.run.failedAttempts, m.run.complaints, m.run.notBefore = 0, nil, time.Time{}
+	m.run.silentBefore, m.run.failedAttempts, m.run.complaints, m.run.notBefore = 0, 0, nil, time.Time{}
 	if e.Step > m.run.step {
 		m.run.step, m.run.stepped = e.Step, m.now
 	}

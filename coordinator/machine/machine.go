@@ -15,7 +15,7 @@ type Config struct {
 	Release       ergoflow.Release
 	PingInterval  time.Duration // 250 ms: between pings of a member of the generation
 	PingedAtOnce  int           // 512: workers outside it that are pinged in each interval; where there are more, they take turns
-	PingTimeout   time.Duration // 1.5 s: a member's silence after which its session ends; that of others, times the turns
+	PingTimeout   time.Duration // 1.5 s: a member's silence after which its session ends; that of others, times the turns; doubled, see pingTimeout
 	Patience      time.Duration // 10 s: the coordinator's silence after which workers look for it elsewhere
 	Lease         time.Duration // 4 s: time after a heartbeat in which a worker may apply steps
 	Absence       time.Duration // 5 s: wait for a holder to come back; longer than Lease

@@ -45,6 +45,7 @@ type run struct {
 	short  *Shortage // of room for a checkpoint; nil: none
 	paused bool      // no generation forms before there is room
 
+	silentBefore   int        // generations in a row that a member's silence ended before a step
 	failedAttempts int        // generations in a row that ended in complaints without a step
 	complaints     complaints // since the last step
 	exclusions     map[ergoflow.WorkerID]exclusion

@@ -218,7 +218,10 @@ func (m *Machine) tick() {
 // ping pings a worker if that is due, and ends its session if it has been silent for too long. It
 // has one in so many turns.
 func (m *Machine) ping(w *worker, turns int) {
-	if m.silentFor(w) > time.Duration(turns)*m.config.PingTimeout {
+	if m.silentFor(w) > time.Duration(turns)*m.pingTimeout() {
+		if g := m.current; g != nil && g.has(w.ID) && !g.stepped {
+			m.run.silentBefore++
+		}
 		m.expel(w, fmt.Sprintf("silent for %v", m.now.Sub(w.heard).Round(10*time.Millisecond)))
 		return
 	}
@@ -230,6 +233,16 @@ func (m *Machine) ping(w *worker, turns int) {
 		w.asked = m.now
 	}
 	m.send(w, message.Ping{Heard: w.beat, Patience: m.patience(turns)})
+}
+
+// mostDoublings bounds the limit of silence: 12 s by default.
+const mostDoublings = 3
+
+// pingTimeout is the limit of a member's silence. It doubles with each generation in a row that
+// silence has ended before a step: to form one makes work, and a cluster whose processors cannot do
+// that work within the limit would form generations, and do nothing else.
+func (m *Machine) pingTimeout() time.Duration {
+	return m.config.PingTimeout << min(m.run.silentBefore, mostDoublings)
 }
 
 // turns is how many intervals pass between pings of a worker that is in no generation. Nobody waits

@@ -51,6 +51,7 @@ func (p coupled) run(ctx context.Context, whole, half []float32, s Scheme, first
 	for k, x := range p.fine.x {
 		*p.coarse.x[k] = *x
 	}
+	p.coarse.stream, p.coarse.first = p.fine.stream, p.fine.first
 	p.fine.steps.begin(p.fine)
 	copy(p.sum, p.fine.z)
 	p.coarse.steps.begin(p.coarse)

@@ -24,11 +24,12 @@ const (
 	Platen             Integrator = "platen"              // order 2 for a diagonal S
 	Tamed              Integrator = "tamed"               // order 1, for drifts that grow fast
 	BAOAB              Integrator = "baoab"               // order 2 for positions and velocities
+	MALA               Integrator = "mala"                // no error of the step, for gradients and a constant S
 )
 
 // Integrators are all of them.
 func Integrators() []Integrator {
-	return []Integrator{Euler, LeimkuhlerMatthews, Heun, Milstein, Platen, Tamed, BAOAB}
+	return []Integrator{Euler, LeimkuhlerMatthews, Heun, Milstein, Platen, Tamed, BAOAB, MALA}
 }
 
 // ErrIntegrator means that an integrator does not suit an equation, or does not exist.
@@ -51,8 +52,8 @@ func (i Integrator) Title() string {
 		return "Leimkuhler–Matthews"
 	case Tamed:
 		return "tamed Euler"
-	case BAOAB:
-		return "BAOAB"
+	case BAOAB, MALA:
+		return strings.ToUpper(string(i))
 	}
 	return strings.ToUpper(string(i[:1])) + string(i[1:])
 }
@@ -86,8 +87,20 @@ func (i Integrator) Fits(system sde.System) error {
 	if !ok {
 		return fmt.Errorf("%w %v is for families with a box: equations on a grid, particles and devices have %v", ErrIntegrator, i, Euler)
 	}
+	if err := i.domain(s.Domain); err != nil {
+		return err
+	}
 	_, err := i.steps(lift.Of(s), 1)
 	return err
+}
+
+// domain refuses one on which the integrator is not what it should be. MALA needs the law's density to
+// be exp(−U) between all states, which it is not around a circle or behind a reflecting end.
+func (i Integrator) domain(d sde.Domain) error {
+	if i == MALA && d.Restricts() {
+		return fmt.Errorf("%w %v is for states without ends: the domain has some", ErrIntegrator, i)
+	}
+	return nil
 }
 
 // steps makes the rule for an equation of coordinates without ends and a time step.
@@ -97,6 +110,8 @@ func (i Integrator) steps(s sde.Space, dt float64) (steps, error) {
 		return nil, i.refuse("needs a diffusion that does not depend on the state", s)
 	case (i == Milstein || i == Platen) && s.Noise == sde.AnyNoise:
 		return nil, i.refuse("needs a diagonal diffusion, of which number k depends on x[k] alone", s)
+	case i == MALA && (s.Noise != sde.AdditiveNoise || !gradient(s)):
+		return nil, i.refuse("needs a drift that is a gradient, and noise of all coordinates that does not depend on the state", s)
 	}
 	switch i {
 	case Euler:
@@ -119,6 +134,8 @@ func (i Integrator) steps(s sde.Space, dt float64) (steps, error) {
 		return newTamed(s), nil
 	case BAOAB:
 		return newBAOAB(s, dt)
+	case MALA:
+		return newMALA(s)
 	}
 	return nil, i.validate()
 }

@@ -30,6 +30,8 @@ type cloud struct {
 	drift, diffusion []*[lanes]float64
 	step             functionStep
 	steps            steps
+	stream           stream           // of the chains
+	first            int              // lane of all chains, of those in lane 0 and after it
 	given            []float32        // the first states of all chains instead of draws; may be nil
 	follows          [][lanes]float32 // normals of the next step instead of draws; may be nil
 	ends             ends
@@ -40,6 +42,9 @@ type cloud struct {
 func newCloud(e *Engine, s sde.Space, integrator Integrator, tempering Tempering, dt float64) (*cloud, error) {
 	ladder, err := newLadder(tempering, s)
 	if err != nil {
+		return nil, err
+	}
+	if err := integrator.domain(s.Domain); err != nil {
 		return nil, err
 	}
 	box, ends := s.Box, endsOf(s)
@@ -105,6 +110,11 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 				c.ladder.exchange(c)
 			}
 		}
+		if m, ok := c.steps.(*mala); ok && j == 0 {
+			if err := m.stuck(c); err != nil {
+				return err
+			}
+		}
 		c.sample(dst, j, perChain)
 	}
 	return nil
@@ -112,6 +122,7 @@ func (c *cloud) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 
 // open begins the streams of chain first and those after it, and draws their first states.
 func (c *cloud) open(s Scheme, first int, stream stream) error {
+	c.stream, c.first = stream, first*c.replicas
 	for l := range c.active {
 		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first*c.replicas+l))
 	}

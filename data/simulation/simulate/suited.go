@@ -28,9 +28,12 @@ func suitedToFirstOrder(s sde.Space) Integrator {
 	return Heun
 }
 
-// Order is that of averages over the invariant law of an equation. Behind a reflecting end the drift
+// Order is that of averages over the invariant law of an equation; 0: the time step makes no error. Behind a reflecting end the drift
 // jumps, so that no integrator has more than 1.
 func (i Integrator) Order(s sde.Space) int {
+	if i == MALA {
+		return 0
+	}
 	reflects := s.Domain.Has(sde.Reflecting)
 	s = lift.Of(s)
 	switch {

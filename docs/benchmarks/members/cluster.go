@@ -111,6 +111,10 @@ func (s *seen) failure() string {
 	return fmt.Sprintf("%d × %s", s.failures[reasons[0]], reasons[0])
 }
 
+// endsWithThis kills a process where this one dies. Otherwise they would load the machine of the
+// next measurement.
+var endsWithThis = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+
 // open starts a coordinator on a directory.
 func open(ctx context.Context, ergoflow, dir string, functions int, gossip bool, pace float64) (*cluster, error) {
 	c := &cluster{gossip: gossip, pace: pace, functions: functions, events: make(chan event, 1<<16),
@@ -123,6 +127,7 @@ func open(ctx context.Context, ergoflow, dir string, functions int, gossip bool,
 	defer log.Close()
 	c.coordinator = exec.Command(ergoflow, "coordinator", "--dir", dir)
 	c.coordinator.Stderr = log
+	c.coordinator.SysProcAttr = endsWithThis
 	if err := c.coordinator.Start(); err != nil {
 		return nil, err
 	}
@@ -173,7 +178,7 @@ func (c *cluster) add(count, several int) error {
 	}
 	p := &process{Cmd: exec.Command(self), count: count}
 	p.Env = append(os.Environ(), stubOrder+"="+string(encoded), "GOGC=400") // each has a hundred workers' garbage
-	p.Stderr = os.Stderr
+	p.Stderr, p.SysProcAttr = os.Stderr, endsWithThis
 	output, writer, err := os.Pipe() // not StdoutPipe: Wait would close it before all is read
 	if err != nil {
 		return err

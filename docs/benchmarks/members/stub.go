@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
@@ -107,7 +105,7 @@ func (o order) live(drain context.Context, number int, tell func(event)) error {
 	}
 	for {
 		err := (&stub{order: o, number: number, step: -1, tell: tell}).work(drain) // each without a state
-		if code := status.Code(err); err == nil || drain.Err() != nil || code != codes.Aborted && code != codes.Unavailable {
+		if err == nil || drain.Err() != nil || errors.Is(err, errRefused) {
 			return err
 		}
 		tell(event{Kind: lost, Worker: number, Text: err.Error()})
@@ -140,6 +138,8 @@ func (s *stub) address() string {
 	const perHost = 250
 	return fmt.Sprintf("127.1.%d.%d:7080", s.number/perHost, 1+s.number%perHost)
 }
+
+var errRefused = errors.New("refused")
 
 // work keeps a session until the coordinator ends it.
 func (s *stub) work(drain context.Context) error {
@@ -217,7 +217,7 @@ func (s *stub) handle(ctx context.Context, m *wire.CoordinatorMessage) (ended bo
 		s.tell(event{Kind: left, Worker: s.number})
 		return true, nil
 	case *wire.CoordinatorMessage_Refuse:
-		return true, errors.New(b.Refuse.Reason)
+		return true, fmt.Errorf("%w: %s", errRefused, b.Refuse.Reason)
 	}
 	return false, nil
 }
