@@ -155,6 +155,7 @@ func TestIntegratorsAreTheSameEverywhere(t *testing.T) {
 	diagonal := systemOf(t, []string{"-x0 + x1^2/4", "-x1", "-x2"}, []string{"1", "sqrt(1 + x1^2/4)", "2 + cos(x2)"})
 	additive := systemOf(t, []string{"-x0 + x1", "-x1", "-x0 - x2"}, []string{"1", "2", "0", "0", "1", "0", "1", "0", "1"})
 	moving := systemOf(t, []string{"x2", "x3", "-x0 + sin(x1) - x2", "-2*x3 - x1"}, []string{"0", "0", "1", "2"})
+	gradient := systemOf(t, []string{"-2*sin(x0) - x1/2", "-x0/2 - tanh(x1)", "-x2^3/3"}, []string{"1"})
 	seen := make(map[string]Integrator)
 	for _, i := range Integrators() {
 		s := diagonal
@@ -163,6 +164,8 @@ func TestIntegratorsAreTheSameEverywhere(t *testing.T) {
 			s = additive
 		case BAOAB:
 			s = moving
+		case MALA:
+			s = gradient
 		}
 		d, scheme := s.Dim(), Scheme{DT: 0.1, BurnIn: 20, Thin: 3, Chains: 70, Integrator: i}
 		var want []float32

@@ -101,15 +101,15 @@ func TestMALAKeepsLaws(t *testing.T) {
 		want             []float64 // of the squares
 		tempering        Tempering
 	}{
-		"double well":         {[]string{"x0 - x0^3"}, []string{"1"}, 0.4, []float64{second / mass}, Tempering{}},
-		"normal, a matrix":    {[]string{"-x0", "-x1"}, []string{"1", "2", "0", "1"}, 1, []float64{2.5, 0.5}, Tempering{}},
-		"normal, two noises":  {[]string{"-x0", "-9*x1"}, []string{"1", "3"}, 0.2, []float64{0.5, 0.5}, Tempering{}},
-		"tempered":            {[]string{"x0 - x0^3"}, []string{"1"}, 0.4, []float64{second / mass}, Tempering{4, 4, 5}},
+		"double well":        {[]string{"x0 - x0^3"}, []string{"1"}, 0.4, []float64{second / mass}, Tempering{}},
+		"normal, a matrix":   {[]string{"-x0", "-x1"}, []string{"1", "2", "0", "1"}, 1, []float64{2.5, 0.5}, Tempering{}},
+		"normal, two noises": {[]string{"-x0", "-9*x1"}, []string{"1", "3"}, 0.2, []float64{0.5, 0.5}, Tempering{}},
+		"tempered":           {[]string{"x0 - x0^3"}, []string{"1"}, 0.4, []float64{second / mass}, Tempering{4, 4, 5}},
 	} {
 		s := systemOf(t, c.drift, c.diffusion)
 		d := s.Dim()
 		x := make([]float32, chains*perChain*d)
-		scheme := Scheme{DT: c.dt, BurnIn: 200, Thin: 20, Chains: chains, Integrator: MALA, Tempering: c.tempering}
+		scheme := Scheme{DT: c.dt, BurnIn: 200, Thin: 20, Chains: chains, Start: "normal(0, 0.5)", Integrator: MALA, Tempering: c.tempering}
 		if err := Fastest().Chains(t.Context(), x, s, scheme, 3, 0, "test"); err != nil {
 			t.Fatal(name, err)
 		}
