@@ -80,6 +80,10 @@ func run(ctx context.Context, samples int, only string) error {
 					cells = append(cells, "diverges")
 					continue
 				}
+				if errors.Is(err, simulate.ErrStuck) {
+					cells = append(cells, "is stuck")
+					continue
+				}
 				if err != nil {
 					return fmt.Errorf("%s, %v: %w", e.name, i, err)
 				}

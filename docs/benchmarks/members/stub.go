@@ -105,10 +105,13 @@ func (o order) live(drain context.Context, number int, tell func(event)) error {
 	}
 	for {
 		err := (&stub{order: o, number: number, step: -1, tell: tell}).work(drain) // each without a state
-		if err == nil || drain.Err() != nil || errors.Is(err, errRefused) {
+		if err == nil || errors.Is(err, errRefused) {
 			return err
 		}
 		tell(event{Kind: lost, Worker: number, Text: err.Error()})
+		if drain.Err() != nil { // it was to leave anyway
+			return nil
+		}
 	}
 }
 
