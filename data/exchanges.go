@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
@@ -21,25 +22,20 @@ func (d Dataset) exchangesWarning(ctx context.Context, f family.Family, part sim
 	if !t.On() {
 		return "", nil
 	}
-	least, function, pair := 1., 0, 0
-	for i := range pilotFunctions {
-		of, err := f.Function(d.Seed, i)
+	var pairs [pilotFunctions]int // the least, by function
+	least, function, err := d.leastOfPilot(f, func(i int, s sde.Space) (float64, error) {
+		accepted, err := simulate.Fastest().Exchanges(ctx, s, part.scheme, steps, d.Seed, uint64(i), pilotPurpose)
 		if err != nil {
-			return "", err
+			return 0, err
 		}
-		accepted, err := simulate.Fastest().Exchanges(ctx, of.System.(sde.Space), part.scheme, steps, d.Seed, uint64(i), pilotPurpose)
-		if err != nil {
-			return "", err
-		}
-		for k, a := range accepted {
-			if a < least {
-				least, function, pair = a, i, k
-			}
-		}
+		least := slices.Min(accepted)
+		pairs[i] = slices.Index(accepted, least)
+		return least, nil
+	})
+	if err != nil || least >= warnedExchanges {
+		return "", err
 	}
-	if least >= warnedExchanges {
-		return "", nil
-	}
+	pair := pairs[function]
 	return fmt.Sprintf("%s: function %d of %s accepts %.0f %% of the exchanges between the temperatures %.3g and %.3g, so that states hardly travel from the hottest to the coldest: choose more tempering.temperatures or a lower tempering.hottest",
 		part.path(), function, f.Name(), 100*least, t.At(pair), t.At(pair+1)), nil
 }

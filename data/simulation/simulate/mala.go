@@ -159,23 +159,22 @@ func (m *mala) ratio(c *cloud, l int) float64 {
 	return r
 }
 
-// Acceptance is the part of the first steps that is accepted, by the coldest replicas of the first
-// chains of a system, as many as are simulated together. Around 0.57 states move farthest in many
+// Acceptance is the part of the first steps that MALA accepts, of the coldest replicas of the first
+// chains of a system, as many as are simulated together; 1 by other integrators. Around 0.57 states move farthest in many
 // dimensions (Roberts and Rosenthal, J. R. Stat. Soc. B 60, 1998).
 func (e *Engine) Acceptance(ctx context.Context, system sde.Space, s Scheme, steps int, seed, function uint64, purpose string) (float64, error) {
-	c, err := newCloud(e, system, MALA, s.Tempering, s.DT)
-	if err != nil {
-		return 0, err
+	if s.Integrator != MALA {
+		return 1, nil
 	}
-	s.BurnIn, s.Chains = steps, lanes/c.replicas
-	if err := c.runAll(ctx, make([]float32, s.Chains*system.Dim()), s, 1, stream{seed, purpose, function}); err != nil {
+	c, err := e.firstChains(ctx, system, s, steps, stream{seed, purpose, function})
+	if err != nil {
 		return 0, err
 	}
 	m, accepted := c.steps.(*mala), 0
 	for l := 0; l < lanes; l += c.replicas {
 		accepted += m.accepted[l]
 	}
-	return float64(accepted) / float64(s.Chains*steps), nil
+	return float64(accepted) / float64(lanes/c.replicas*steps), nil
 }
 
 // stuckAfter steps without one that is accepted a chain counts as stuck.

@@ -135,7 +135,7 @@ func TestAcceptance(t *testing.T) {
 	s := systemOf(t, []string{"x0 - x0^3"}, []string{"1"})
 	last := 1.01
 	for _, dt := range []float64{0.001, 0.2, 0.6, 1} {
-		a, err := Fastest().Acceptance(t.Context(), s, Scheme{DT: dt, Thin: 1}, 2000, 1, 0, "test")
+		a, err := Fastest().Acceptance(t.Context(), s, Scheme{DT: dt, Thin: 1, Integrator: MALA}, 2000, 1, 0, "test")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,6 +86,16 @@ func (c *cloud) runAll(ctx context.Context, dst []float32, s Scheme, perChain in
 	return nil
 }
 
+// firstChains runs the first chains of a system, as many as are simulated together, for so many steps.
+func (e *Engine) firstChains(ctx context.Context, system sde.Space, s Scheme, steps int, stream stream) (*cloud, error) {
+	c, err := newCloud(e, system, s.Integrator, s.Tempering, s.DT)
+	if err != nil {
+		return nil, err
+	}
+	s.BurnIn, s.Chains = steps, lanes/c.replicas
+	return c, c.runAll(ctx, make([]float32, s.Chains*system.Dim()), s, 1, stream)
+}
+
 // run simulates the active lanes, chains first and those after it, into dst, shape
 // [chains, perChain, dim]. With tempering a chain has a lane for each replica. The first
 // dim normals of a lane are its start, and each step takes the next dim, by coordinate. Integrators

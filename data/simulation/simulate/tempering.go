@@ -97,12 +97,11 @@ func hasPotential(s sde.Space) error {
 // the first chains of a system, as many as are simulated together. Where it is small, states hardly
 // travel: there are too few temperatures for the range.
 func (e *Engine) Exchanges(ctx context.Context, system sde.Space, s Scheme, steps int, seed, function uint64, purpose string) ([]float64, error) {
-	c, err := newCloud(e, system, s.Integrator, s.Tempering, s.DT)
-	if err != nil || c.ladder == nil {
-		return nil, err
+	if !s.Tempering.On() {
+		return nil, nil
 	}
-	s.BurnIn, s.Chains = steps, lanes/c.replicas
-	if err := c.runAll(ctx, make([]float32, s.Chains*system.Dim()), s, 1, stream{seed, purpose, function}); err != nil {
+	c, err := e.firstChains(ctx, system, s, steps, stream{seed, purpose, function})
+	if err != nil {
 		return nil, err
 	}
 	accepted := make([]float64, len(c.ladder.counts))
