@@ -186,16 +186,22 @@ func (m *Machine) linkChecked(w *worker, e message.LinkChecked) {
 
 // avoidCut ends the present generation if it has both ends of a cut link, which a complaint
 // about a generation has brought to light. That is no failed attempt, since the next
-// generation does not need the link; nor was the generation of the complaint.
+// generation does not need the link; nor was the generation of the complaint, or one that followed
+// it with both ends while the link was being checked.
 func (m *Machine) avoidCut(blamed ergoflow.Generation, why string) {
-	if m.previous != nil && m.previous.number == blamed {
-		m.undoAttempt(m.previous)
+	if g := m.previous; g != nil && g.number >= blamed && slices.ContainsFunc(m.links, g.needs) {
+		m.undoAttempt(g)
 	}
 	if m.current == nil || m.mostCut(m.workersOf(m.current)) == nil {
 		m.because(why)
 		return
 	}
 	m.end(EndCut, why)
+}
+
+// needs reports whether a link is cut that has both its ends in the generation.
+func (g *generation) needs(l *cutLink) bool {
+	return l.isCut() && g.has(l.ends[0]) && g.has(l.ends[1])
 }
 
 // forgetLinks forgets the links of a worker whose session has ended: the next may be of
