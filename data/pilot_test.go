@@ -261,6 +261,7 @@ func TestPilotRunOfIntegrators(t *testing.T) {
 		"pairs, coarse":    {simulate.BAOAB, pairs, "i == 0 ? 0 : 1", 0.2, nil, "too small: choose data.training.dt and data.reference.dt 0.0"}, // velocities by (ωdt)²/4
 		"gradient":         {simulate.MALA, "-20*x", "1", 0.05, nil, ""},
 		"gradient, coarse": {simulate.MALA, "-20*x", "1", 0.11, nil, "of the steps of 0.11, so that its states hardly move: choose a smaller data.training.dt and data.reference.dt"},
+		"a kink":           {simulate.MALA, "-4*tanh(500*x[i])", "1", 0.05, nil, "bends within steps of 0.05, so that the probabilities by which it accepts them are off by 0."},
 		"state dependent":  {simulate.Euler, "-20*x", "1 + cos(x[i])/2", 0.01, nil, ", or data.training.integrator and data.reference.integrator platen"},
 		"platen":           {simulate.Platen, "-20*x", "1 + cos(x[i])/2", 0.01, nil, ""},
 		"superlinear":      {simulate.Euler, "-200*x[i]^3", "1", 0.01, simulate.ErrDiverged, ""},

@@ -90,14 +90,14 @@ type Gossip struct {
 	changing sync.Mutex          // the ring
 
 	// mu is never held in a call of memberlist, which holds its own lock when it calls delegate.
-	mu      sync.Mutex
-	meta    []byte
-	own     Meta                       // that meta encodes
-	members map[string]known           // the live ones, by name
-	leaders map[string]Member          // those of them that are coordinators
-	probes  map[string][]time.Duration // of live members, by name; latency.go
-	changed chan struct{}              // closed and replaced at every change
-	closed  bool
+	mu           sync.Mutex
+	meta         []byte
+	own          Meta                       // that meta encodes
+	members      map[string]known           // the live ones, by name
+	coordinators map[string]Member          // those of them that are coordinators
+	probes       map[string][]time.Duration // of live members, by name; latency.go
+	changed      chan struct{}              // closed and replaced at every change
+	closed       bool
 
 	missing chan struct{} // asks heal to look for a coordinator; one request is kept
 	stop    context.CancelFunc
@@ -127,7 +127,7 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	if err := errors.Join(c.Meta.check(), checkName(c.Name, c.Meta)); err != nil { // others would refuse it
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
 	}
-	g := &Gossip{meta: meta, own: c.Meta, members: make(map[string]known), leaders: make(map[string]Member),
+	g := &Gossip{meta: meta, own: c.Meta, members: make(map[string]known), coordinators: make(map[string]Member),
 		changed: make(chan struct{}), missing: make(chan struct{}, 1)}
 	profile := g.profile(c.Name, host, port)
 	if err := encrypt(profile, c.Keys); err != nil {
@@ -307,7 +307,7 @@ func (g *Gossip) seen(n *memberlist.Node) {
 		m := Member{n.Name, n.Address(), meta}
 		g.members[n.Name] = known{m, slices.Clone(n.Meta)}
 		if meta.Role == RoleCoordinator {
-			g.leaders[n.Name] = m
+			g.coordinators[n.Name] = m
 		}
 	}
 	g.notify()
@@ -325,7 +325,7 @@ func (g *Gossip) gone(n *memberlist.Node) {
 // forget takes a member off the lists; mu is held.
 func (g *Gossip) forget(name string) {
 	delete(g.members, name)
-	delete(g.leaders, name)
+	delete(g.coordinators, name)
 }
 
 // Coordinator waits for a member with the coordinator's role and returns its control
@@ -360,7 +360,7 @@ func (g *Gossip) Coordinator(ctx context.Context, avoid string) (string, error) 
 func (g *Gossip) coordinator(avoid string) (found Member, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, m := range g.leaders {
+	for _, m := range g.coordinators {
 		if m.Meta.ControlAddress == avoid {
 			continue
 		}

@@ -128,8 +128,8 @@ func TestKilledCoordinatorComesBack(t *testing.T) {
 	finds(t, w, old, next)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.leaders) != 2 {
-		t.Errorf("it waited until the first was found dead: %v", w.leaders)
+	if len(w.coordinators) != 2 {
+		t.Errorf("it waited until the first was found dead: %v", w.coordinators)
 	}
 }
 

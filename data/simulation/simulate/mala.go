@@ -159,22 +159,77 @@ func (m *mala) ratio(c *cloud, l int) float64 {
 	return r
 }
 
-// Acceptance is the part of the first steps that MALA accepts, of the coldest replicas of the first
-// chains of a system, as many as are simulated together; 1 by other integrators. Around 0.57 states move farthest in many
-// dimensions (Roberts and Rosenthal, J. R. Stat. Soc. B 60, 1998).
-func (e *Engine) Acceptance(ctx context.Context, system sde.Space, s Scheme, steps int, seed, function uint64, purpose string) (float64, error) {
+// Acceptance is how MALA accepts the first steps of the first chains of a system, as many as are simulated
+// together, with the coldest replicas alone.
+type Acceptance struct {
+	// Part of the steps that is accepted. Around 0.57 states move farthest in many dimensions (Roberts and
+	// Rosenthal, J. R. Stat. Soc. B 60, 1998).
+	Part float64
+	// Error is the mean error of the probability by which a step is accepted, as Gauss and Kronrod's rule
+	// tells. It is large where the drift bends within a step.
+	Error float64
+}
+
+// checkedSteps are those of which the error is measured.
+const checkedSteps = 8
+
+// Acceptance runs so many steps. By other integrators all are accepted.
+func (e *Engine) Acceptance(ctx context.Context, system sde.Space, s Scheme, steps int, seed, function uint64, purpose string) (Acceptance, error) {
 	if s.Integrator != MALA {
-		return 1, nil
+		return Acceptance{Part: 1}, nil
+	}
+	potential, err := NewPotential(system)
+	if err != nil {
+		return Acceptance{}, err
 	}
 	c, err := e.firstChains(ctx, system, s, steps, stream{seed, purpose, function})
 	if err != nil {
-		return 0, err
+		return Acceptance{}, err
 	}
-	m, accepted := c.steps.(*mala), 0
+	m, a := c.steps.(*mala), Acceptance{}
+	chains := float64(lanes / c.replicas)
 	for l := 0; l < lanes; l += c.replicas {
-		accepted += m.accepted[l]
+		a.Part += float64(m.accepted[l]) / float64(steps) / chains
 	}
-	return float64(accepted) / float64(lanes/c.replicas*steps), nil
+	for range checkedSteps {
+		c.move() // no state leaves its bounds
+		a.Error += m.inaccuracy(c, system, potential) / checkedSteps
+	}
+	return a, nil
+}
+
+// inaccuracy is the mean error of the probabilities of the last step.
+func (m *mala) inaccuracy(c *cloud, system sde.Space, potential *Potential) (mean float64) {
+	const tolerance = 1e-3 // of a logarithm
+	d := len(c.x)
+	var from, to []float32
+	var states []float64 // of each replica x and y
+	for l := 0; l < lanes; l += c.replicas {
+		for _, x := range c.before {
+			from, states = append(from, float32(x[l])), append(states, x[l])
+		}
+		for _, y := range m.to {
+			to, states = append(to, float32(y[l])), append(states, y[l])
+		}
+	}
+	drift, _ := system.Coefficients(states)
+	for i, rise := range potential.Rises(from, to, tolerance) {
+		l, ends := i*c.replicas, 0. // g(0) + g(1)
+		for k := range d {
+			ends += (drift[2*i*d+k] + drift[(2*i+1)*d+k]) * m.weights[k][l]
+		}
+		right := m.ratio(c, l) - float64(5./6*m.slope[l]) - ends - rise
+		mean += math.Abs(probability(m.ratio(c, l))-probability(right)) * float64(c.replicas) / lanes
+	}
+	return mean
+}
+
+// probability of an acceptance, of the logarithm of the ratio; none where that is no number.
+func probability(ratio float64) float64 {
+	if math.IsNaN(ratio) {
+		return 0
+	}
+	return math.Exp(min(ratio, 0))
 }
 
 // stuckAfter steps without one that is accepted a chain counts as stuck.

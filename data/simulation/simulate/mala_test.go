@@ -130,19 +130,31 @@ func TestMALAKeepsLaws(t *testing.T) {
 	}
 }
 
-// The acceptance falls with the step, and is 1 in the limit.
+// The acceptance falls with the step, and is 1 in the limit. Its error is told where the drift jumps.
 func TestAcceptance(t *testing.T) {
-	s := systemOf(t, []string{"x0 - x0^3"}, []string{"1"})
-	last := 1.01
-	for _, dt := range []float64{0.001, 0.2, 0.6, 1} {
-		a, err := Fastest().Acceptance(t.Context(), s, Scheme{DT: dt, Thin: 1, Integrator: MALA}, 2000, 1, 0, "test")
+	of := func(drift string, dt float64, tempering Tempering) Acceptance {
+		s := systemOf(t, []string{drift}, []string{"1"})
+		a, err := Fastest().Acceptance(t.Context(), s, Scheme{DT: dt, Thin: 1, Integrator: MALA, Tempering: tempering, Start: "normal(0, 0.5)"}, 2000, 1, 0, "test")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !(a < last) || dt == 0.001 && a < 0.99 {
-			t.Errorf("%.3f of the steps of %g are accepted, %.3f of smaller ones", a, dt, last)
+		return a
+	}
+	for _, tempering := range []Tempering{{}, {4, 3, 10}} {
+		last := 1.01
+		for _, dt := range []float64{0.001, 0.2, 0.5} {
+			a := of("x0 - x0^3", dt, tempering)
+			if !(a.Part < last) || dt == 0.001 && a.Part < 0.99 || !(a.Error < 1e-3) {
+				t.Errorf("%v: %+v of the steps of %g are accepted, %.3f of smaller ones", tempering, a, dt, last)
+			}
+			last = a.Part
 		}
-		last = a
+	}
+	if coarse, fine := of("-tanh(200*x0)", 0.5, Tempering{}), of("-tanh(200*x0)", 0.00001, Tempering{}); !(coarse.Error > 0.02) || !(fine.Error < 1e-3) {
+		t.Errorf("a drift that bends within 0.01: error %.3g with large steps, %.3g with small ones", coarse.Error, fine.Error)
+	}
+	if a, err := Fastest().Acceptance(t.Context(), systemOf(t, []string{"-x0"}, []string{"1"}), Scheme{DT: 0.1, Thin: 1}, 10, 1, 0, "test"); err != nil || a.Part != 1 {
+		t.Errorf("Euler's: %+v, %v", a, err)
 	}
 }
 
