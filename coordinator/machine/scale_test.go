@@ -203,6 +203,14 @@ func TestPingsTakeTurns(t *testing.T) {
 	if m.current == nil || len(m.current.members) != 2 {
 		t.Fatalf("the generation is %+v", m.current)
 	}
+	number := m.current.number
+	for _, received := range []message.FromWorker{
+		message.Report{Generation: number}, message.Ready{Generation: number}, message.Progress{Generation: number, Step: 1},
+	} {
+		for s := Session(1); s <= 2; s++ {
+			step(Received{s, received})
+		}
+	}
 	clear(pings)
 	formed = true
 	pass(15 * time.Second)
