@@ -86,6 +86,9 @@ func TestMALARatio(t *testing.T) {
 
 // Steps that are far too large for other integrators leave the law as it is.
 func TestMALAKeepsLaws(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: one goroutine computes all, in which the race detector has nothing to find")
+	}
 	const (
 		chains, perChain = 4096, 8
 		deviations       = 5.
