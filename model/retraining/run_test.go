@@ -199,8 +199,9 @@ func TestBudgetEndsTraining(t *testing.T) {
 			o := w.options(t, dir, "budget: {wall: 2h, reserve: 10m}")
 			o.Force = true
 			out, err := Run(t.Context(), o)
-			if err != nil || out.Decision != c.want || !strings.Contains(out.StoppedBy, "wall time of 2h") || out.Seconds != 110*60 {
-				t.Errorf("%+v, error %v", out, err)
+			late := out.Seconds - 110*60 // a file that is locked for a moment is tried again, in the bubble's time
+			if err != nil || out.Decision != c.want || !strings.Contains(out.StoppedBy, "wall time of 2h") || late < 0 || late > 1 {
+				t.Errorf("%+v, %v s late, stopped by %q, error %v", out, late, out.StoppedBy, err)
 			}
 		})
 	}
