@@ -57,7 +57,7 @@ func record(t *testing.T, list []keys.Key) (*memberlist.Memberlist, *recorder) {
 			}
 		}
 	})
-	g := &Gossip{meta: metaOf(Meta{Role: RoleWorker}), members: map[string]known{}, changed: make(chan struct{})}
+	g := &Gossip{meta: metaOf(Meta{Role: RoleWorker}), members: map[string]known{}, coordinators: map[string]Member{}, changed: make(chan struct{})}
 	conf := g.profile("recorder", "127.0.0.1", inner.GetAutoBindPort())
 	if err := encrypt(conf, list); err != nil {
 		t.Fatal(err)

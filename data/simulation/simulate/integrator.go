@@ -87,31 +87,23 @@ func (i Integrator) Fits(system sde.System) error {
 	if !ok {
 		return fmt.Errorf("%w %v is for families with a box: equations on a grid, particles and devices have %v", ErrIntegrator, i, Euler)
 	}
-	if err := i.domain(s.Domain); err != nil {
-		return err
-	}
-	_, err := i.steps(lift.Of(s), 1)
+	_, err := i.steps(s, 1)
 	return err
 }
 
-// domain refuses one on which the integrator is not what it should be. MALA needs the law's density to
-// be exp(−U) between all states, which it is not around a circle or behind a reflecting end.
-func (i Integrator) domain(d sde.Domain) error {
-	if i == MALA && d.Restricts() {
-		return fmt.Errorf("%w %v is for states without ends: the domain has some", ErrIntegrator, i)
-	}
-	return nil
-}
-
-// steps makes the rule for an equation of coordinates without ends and a time step.
+// steps makes the rule for an equation, in its coordinates without ends, and a time step.
 func (i Integrator) steps(s sde.Space, dt float64) (steps, error) {
+	if i == MALA {
+		if why := lacksPotential(s); why != "" {
+			return nil, i.refuse(why, s)
+		}
+	}
+	s = lift.Of(s)
 	switch {
 	case i == LeimkuhlerMatthews && s.Noise != sde.AdditiveNoise:
 		return nil, i.refuse("needs a diffusion that does not depend on the state", s)
 	case (i == Milstein || i == Platen) && s.Noise == sde.AnyNoise:
 		return nil, i.refuse("needs a diagonal diffusion, of which number k depends on x[k] alone", s)
-	case i == MALA && (s.Noise != sde.AdditiveNoise || !gradient(s)):
-		return nil, i.refuse("needs a drift that is a gradient, and noise of all coordinates that does not depend on the state", s)
 	}
 	switch i {
 	case Euler:

@@ -218,7 +218,7 @@ func TestIntegratorsRefuse(t *testing.T) {
 		"no friction":        {BAOAB, []string{"x1", "-x0"}, []string{"0", "1"}, "want a positive one"},
 		"one velocity twice": {BAOAB, []string{"x2", "x2", "-x0 - x2", "-x1 - x3"}, []string{"0", "0", "1", "1"}, "x[1] has no noise"},
 		"coupled friction":   {BAOAB, []string{"x2", "x3", "-x0 - x2 + x3", "-x1 - x3"}, []string{"0", "0", "1", "1"}, "the drift of x[2]"},
-		"turning":            {MALA, []string{"-x0 + x1", "-x0 - x1"}, []string{"1"}, "needs a drift that is a gradient, and noise of all coordinates that does not depend on the state; heun would do"},
+		"turning":            {MALA, []string{"-x0 + x1", "-x0 - x1"}, []string{"1"}, "needs a drift that is a gradient, and noise of all coordinates: otherwise the density of the law is not known; heun would do"},
 		"steps by state":     {MALA, []string{"-x0"}, []string{"1 + x0^2"}, "platen would do"},
 		"unknown":            {"rk4", []string{"-x0"}, []string{"1"}, "\"rk4\" is unknown: must be euler, leimkuhler-matthews, "},
 	} {

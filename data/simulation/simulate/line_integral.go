@@ -47,8 +47,8 @@ type Potential struct {
 
 // NewPotential is that of an equation without ends. Its error is an ErrTempering, which says why there is none.
 func NewPotential(s sde.Space) (*Potential, error) {
-	if err := hasPotential(s); err != nil {
-		return nil, err
+	if why := lacksPotential(s); why != "" {
+		return nil, fmt.Errorf("%w %s", ErrTempering, why)
 	}
 	inverse, err := inverseNoise(s)
 	if err != nil {
@@ -57,6 +57,20 @@ func NewPotential(s sde.Space) (*Potential, error) {
 	p := &Potential{inverse: inverse, x: s.Blocks()}
 	p.evaluate, p.drift, _ = s.Bind("", p.x)
 	return p, nil
+}
+
+// lacksPotential says what a method that compares states by the potential of an equation would need of it;
+// empty: it has all.
+func lacksPotential(s sde.Space) string {
+	switch {
+	case s.Domain.Restricts():
+		return "is for states without ends: the domain has some"
+	case s.Noise != sde.AdditiveNoise:
+		return "needs a diffusion that does not depend on the state"
+	case !gradient(s):
+		return "needs a drift that is a gradient, and noise of all coordinates: otherwise the density of the law is not known"
+	}
+	return ""
 }
 
 // inverseNoise is the inverse of SSᵀ, [dim, dim], of a constant S.

@@ -62,7 +62,14 @@ func (m *mala) take(c *cloud) {
 	c.noise()
 	c.add(c.drift, c.z)
 	m.to.keep(c.x)
-	m.weigh(c)
+	for k, x := range c.x { // Δ, for a moment
+		for l := range x[:n] {
+			x[l] -= c.before[k][l]
+		}
+	}
+	for k := range m.weights {
+		m.weights[k] = *m.row(k, c.x, n)
+	}
 	m.lean(c, -1)
 	m.square(c, +1)
 	for _, t := range lobatto {
@@ -84,54 +91,39 @@ func (m *mala) take(c *cloud) {
 	m.accept(c)
 }
 
-// weigh finds A⁻¹Δ.
-func (m *mala) weigh(c *cloud) {
-	d := len(c.x)
-	for k := range m.weights {
-		w := m.weights[k][:c.active]
-		clear(w)
-		for j, a := range m.inverse[k*d:][:d] {
-			if a == 0 {
-				continue
-			}
-			from, to := c.before[j][:len(w)], m.to[j][:len(w)]
-			for l := range w {
-				w[l] += float64(a * (to[l] - from[l]))
-			}
+// row is row k of A⁻¹ times a vector of each lane, until the next call.
+func (m *mala) row(k int, vector []*[lanes]float64, n int) *[lanes]float64 {
+	product := m.product[:n]
+	clear(product)
+	for j, a := range m.inverse[k*len(vector):][:len(vector)] {
+		if a == 0 {
+			continue
+		}
+		v := vector[j][:len(product)]
+		for l := range product {
+			product[l] += float64(a * v[l])
 		}
 	}
+	return &m.product
 }
 
 // lean adds b·A⁻¹Δ of the last evaluation, or takes it away.
 func (m *mala) lean(c *cloud, sign float64) {
-	slope := m.slope[:c.active]
 	for k, b := range c.drift {
-		w, b := m.weights[k][:len(slope)], b[:len(slope)]
-		for l := range slope {
-			slope[l] += sign * float64(b[l]*w[l])
-		}
+		addProduct(m.slope[:c.active], b, &m.weights[k], sign)
 	}
 }
 
 // square adds b·A⁻¹b of the last evaluation, or takes it away.
 func (m *mala) square(c *cloud, sign float64) {
-	d, quadratic := len(c.drift), m.quadratic[:c.active]
-	product := m.product[:len(quadratic)]
 	for k, b := range c.drift {
-		clear(product)
-		for j, a := range m.inverse[k*d:][:d] {
-			if a == 0 {
-				continue
-			}
-			other := c.drift[j][:len(product)]
-			for l := range product {
-				product[l] += float64(a * other[l])
-			}
-		}
-		b := b[:len(product)]
-		for l := range quadratic {
-			quadratic[l] += sign * float64(b[l]*product[l])
-		}
+		addProduct(m.quadratic[:c.active], b, m.row(k, c.drift, c.active), sign)
+	}
+}
+
+func addProduct(sum []float64, a, b *[lanes]float64, sign float64) {
+	for l := range sum {
+		sum[l] += sign * float64(a[l]*b[l])
 	}
 }
 

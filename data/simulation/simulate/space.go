@@ -44,15 +44,12 @@ func newCloud(e *Engine, s sde.Space, integrator Integrator, tempering Tempering
 	if err != nil {
 		return nil, err
 	}
-	if err := integrator.domain(s.Domain); err != nil {
-		return nil, err
-	}
-	box, ends := s.Box, endsOf(s)
-	s = lift.Of(s)
 	steps, err := integrator.steps(s, dt)
 	if err != nil {
 		return nil, err
 	}
+	box, ends := s.Box, endsOf(s)
+	s = lift.Of(s)
 	c := &cloud{
 		engine: e, steps: steps, replicas: tempering.Replicas(), ladder: ladder, box: box, ends: ends, x: s.Blocks(), z: make([][lanes]float32, s.Dim()), before: make([][lanes]float64, s.Dim()),
 		step: functionStep{dt: dt, root: math.Sqrt(dt), move: moveOn(e.name)},

@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
@@ -77,18 +76,8 @@ func (t Tempering) Fits(system sde.System) error {
 	if !ok {
 		return fmt.Errorf("%w is for families with a box", ErrTempering)
 	}
-	return hasPotential(s)
-}
-
-// hasPotential reports why an equation has no potential by which states can be compared: an ErrTempering.
-func hasPotential(s sde.Space) error {
-	switch {
-	case s.Domain.Restricts():
-		return fmt.Errorf("%w is for states without ends: the domain has some", ErrTempering)
-	case s.Noise != sde.AdditiveNoise:
-		return fmt.Errorf("%w needs a diffusion that does not depend on the state", ErrTempering)
-	case !gradient(lift.Of(s)):
-		return fmt.Errorf("%w needs a drift that is a gradient, and noise of all coordinates: otherwise nothing is known of the law of a hot replica", ErrTempering)
+	if why := lacksPotential(s); why != "" {
+		return fmt.Errorf("%w %s", ErrTempering, why)
 	}
 	return nil
 }
