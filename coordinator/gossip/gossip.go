@@ -64,6 +64,9 @@ type Config struct {
 	// Keys encrypt the gossip: the first encrypts, all decrypt. There may be two. None: plain
 	// text.
 	Keys []keys.Key
+	// Sparing has this member send a packet a second instead of fifteen. Changes reach the others later.
+	// It is for benchmarks, where members share the processors that each would have to itself.
+	Sparing bool
 }
 
 // Member is one live process.
@@ -129,7 +132,7 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	}
 	g := &Gossip{meta: meta, own: c.Meta, members: make(map[string]known), coordinators: make(map[string]Member),
 		changed: make(chan struct{}), missing: make(chan struct{}, 1)}
-	profile := g.profile(c.Name, host, port)
+	profile := g.profile(c, host, port)
 	if err := encrypt(profile, c.Keys); err != nil {
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
 	}
@@ -178,15 +181,22 @@ const (
 	loopbackGossip = 200 * time.Millisecond
 )
 
+// sparingLists is the time between two exchanges of whole lists, of which a member has 300 KB where
+// there are a thousand. memberlist makes it longer with their number.
+const sparingLists = time.Minute
+
 // profile is memberlist's LAN timing, and on loopback its local timing with slower probes.
-func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
+func (g *Gossip) profile(c Config, host string, port int) *memberlist.Config {
 	conf := memberlist.DefaultLANConfig()
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		conf = memberlist.DefaultLocalConfig()
 		conf.ProbeInterval, conf.ProbeTimeout, conf.GossipInterval = loopbackProbes, loopbackAnswer, loopbackGossip
 	}
+	if c.Sparing {
+		conf.GossipInterval, conf.GossipNodes, conf.PushPullInterval = time.Second, 1, sparingLists
+	}
 	conf.TCPTimeout = min(conf.TCPTimeout, dialTimeout)
-	conf.Name = name
+	conf.Name = c.Name
 	conf.BindAddr, conf.BindPort = host, port
 	conf.AdvertisePort = port
 	conf.Delegate = delegate{g}

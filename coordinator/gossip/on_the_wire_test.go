@@ -58,7 +58,7 @@ func record(t *testing.T, list []keys.Key) (*memberlist.Memberlist, *recorder) {
 		}
 	})
 	g := &Gossip{meta: metaOf(Meta{Role: RoleWorker}), members: map[string]known{}, coordinators: map[string]Member{}, changed: make(chan struct{})}
-	conf := g.profile("recorder", "127.0.0.1", inner.GetAutoBindPort())
+	conf := g.profile(Config{Name: "recorder"}, "127.0.0.1", inner.GetAutoBindPort())
 	if err := encrypt(conf, list); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func runStubs(encoded string) error {
 func (o order) live(drain context.Context, number int, tell func(event)) error {
 	s := stub{order: o, number: number, tell: tell}
 	if o.Gossip != "" {
-		g, err := gossip.Join(context.Background(), gossip.Config{Name: s.id(), Bind: "127.0.0.1:0", Seeds: []string{o.Gossip}, Wait: time.Minute,
+		g, err := gossip.Join(context.Background(), gossip.Config{Name: s.id(), Bind: "127.0.0.1:0", Seeds: []string{o.Gossip}, Wait: time.Minute, Sparing: true,
 			Meta: gossip.Meta{Role: gossip.RoleWorker, DataAddress: s.address(), Device: "stub", Version: o.Version}})
 		if err != nil {
 			return err
