@@ -152,7 +152,7 @@ func compose(t *testing.T) {
 		t.Errorf("the jobs are at %s, %v", at.NATS, err)
 	}
 	c.submit(tiny(t, 50, false))
-	c.until("the end", done)
+	c.finish()
 	if streams, err := os.ReadDir(filepath.Join(queue.paths.Replace("/data"), "jetstream")); err != nil || len(streams) == 0 {
 		t.Errorf("the NATS server has stored nothing: %v, %v", streams, err)
 	}

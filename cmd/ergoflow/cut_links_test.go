@@ -74,7 +74,7 @@ func cutLinks(t *testing.T) {
 	b.Reroute(c.Address)
 	// A link that was cut four times is left alone for 8 s: one alone may be done before.
 	cluster.until("two train again, or one has reached the end", func(st coordinator.Status) bool { return training(2, int(one.Step)+1)(st) || done(st) })
-	cluster.until("the end", done)
+	cluster.finish()
 	cluster.end()
 	equalToRounding(t, "three hosts with cut links", final(t, dir), want)
 }

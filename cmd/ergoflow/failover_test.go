@@ -66,7 +66,7 @@ func failover(t *testing.T) {
 	for _, w := range c.workers {
 		w.host.Unlimit() // nothing is left to disturb
 	}
-	c.until("the end", done)
+	c.finish()
 	lead := c.leading()
 	c.end()
 	equalBits(t, "after failovers", final(t, directoryOf(lead)), want)
@@ -114,7 +114,7 @@ func deposedLeaders(t *testing.T) {
 			t.Errorf("%s\n%s", d.name, said)
 		}
 	}
-	c.until("the end", done)
+	c.finish()
 	lead := c.leading()
 	c.end()
 	equalBits(t, "after leaders were deposed", final(t, directoryOf(lead)), want)

@@ -352,13 +352,25 @@ func tiny(t *testing.T, steps int, reproducible bool) experiment.Experiment {
 	return e
 }
 
+// finish waits for the end of the run, as long as it makes steps.
+func (c *hostCluster) finish() (st coordinator.Status) {
+	c.t.Helper()
+	for !done(st) {
+		before := st.Step
+		st = c.until(fmt.Sprintf("the end, or a step after %d", before), func(now coordinator.Status) bool {
+			return now.Step > before || done(now)
+		})
+	}
+	return st
+}
+
 // undisturbed trains an experiment on one worker, without faults.
 func undisturbed(t *testing.T, alone *hosts.Host, e experiment.Experiment) string {
 	t.Helper()
 	dir := t.TempDir()
 	c := startPlain(t, []*hosts.Host{alone}, dir, filepath.Join(dir, "shards"))
 	c.submit(e)
-	c.until("the end", done)
+	c.finish()
 	c.end()
 	return dir
 }
@@ -404,7 +416,7 @@ func fourHosts(t *testing.T) {
 	}
 	d.Plug()
 	back := c.until("d is back", training(4, int(cut.Step)+21))
-	c.until("the end", done)
+	c.finish()
 	c.end()
 	c.checkSecrets()
 
@@ -473,7 +485,7 @@ func unreachableWorkers(t *testing.T) {
 		return slices.ContainsFunc(st.Refused, func(r coordinator.Refusal) bool { return strings.Contains(r.Reason, "cannot connect to "+dropped) })
 	})
 	c.until("two continue", training(2, int(before.Step)+20))
-	c.until("the end", done)
+	c.finish()
 	c.end()
 	if prepared := regexp.MustCompile(`worker \S+-7084 is prepared`); prepared.MatchString(c.read(c.coordinator)) {
 		t.Errorf("a worker that no other reaches was admitted\n%s", c.logs())

@@ -112,7 +112,7 @@ func securedOneByOne(t *testing.T) {
 		t.Errorf("status: secured %t, accepts plain text %t from %v", last.Secured, last.AcceptsPlaintext, last.Plaintext)
 	}
 	refusePlaintext(t, c, unsecured[1])
-	c.until("the end", done)
+	c.finish()
 	c.end()
 	cable.Record(nil)
 

@@ -78,7 +78,7 @@ func ownNATS(t *testing.T, coordinators int) {
 	lead.kill()
 	lead.start(t)
 	c.until("they go on under a coordinator that began without a server", func(now coordinator.Status) bool { return now.State == "done" || now.Step > st.Step+20 })
-	c.until("the end", done)
+	c.finish()
 	if coordinators > 1 {
 		lead = c.leading()
 	}

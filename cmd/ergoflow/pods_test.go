@@ -118,6 +118,6 @@ func pods(t *testing.T) {
 	}
 
 	c.submit(tiny(t, 50, false))
-	c.until("the end", done)
+	c.finish()
 	c.end()
 }

@@ -63,7 +63,7 @@ func poorLinks(t *testing.T) {
 	began = time.Now()
 	back := cluster.until("three train again", training(3, step+1))
 	t.Logf("step %d of three %.1f s after the cable is whole", back.Step, time.Since(began).Seconds())
-	cluster.until("the end", done)
+	cluster.finish()
 	cluster.end()
 	equalToRounding(t, "three hosts on poor cables", final(t, dir), want)
 	for i, cable := range cables {

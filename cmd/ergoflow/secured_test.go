@@ -41,7 +41,7 @@ func securedLater(t *testing.T) {
 	if !st.Secured {
 		t.Error("it is not secured")
 	}
-	c.until("the end", done)
+	c.finish()
 	c.end()
 	equalToRounding(t, "a cluster that was secured in the middle", final(t, dir), want)
 }
@@ -105,7 +105,7 @@ func coordinatorMoves(t *testing.T) {
 	if st.Step < 25 { // training.checkpoint_every
 		t.Errorf("it goes on from step %d", st.Step)
 	}
-	c.until("the end", done)
+	c.finish()
 	c.end()
 	equalToRounding(t, "a cluster whose coordinator has moved", final(t, dir), want)
 }
@@ -133,7 +133,7 @@ func offlineAuthority(t *testing.T) {
 	c.until("two workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 2 && st.Secured })
 	c.submit(tiny(t, 50, false))
 	c.run("status", "--dir", dir)
-	c.until("the end", done)
+	c.finish()
 	c.end()
 }
 

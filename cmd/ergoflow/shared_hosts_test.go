@@ -37,7 +37,7 @@ func sharedHosts(t *testing.T) {
 	checkRanks(t, three)
 	add(on[0])
 	checkRanks(t, c.until("four train again", training(4, int(three.Step)+10)))
-	c.until("the end", done)
+	c.finish()
 	c.end()
 	equalBits(t, "workers that share hosts", final(t, dir), want)
 }

@@ -67,6 +67,6 @@ func slowPairs(t *testing.T) {
 			t.Errorf("it passes the slow pair %d, %d\n%s", i, next, c.logs())
 		}
 	}
-	c.until("the end", done)
+	c.finish()
 	c.end()
 }

@@ -65,7 +65,7 @@ func trainedWithoutDirectory(t *testing.T, network *hosts.Network, store string)
 	c.until("two go on", func(now coordinator.Status) bool { return now.Generation > st.Generation && now.Step > st.Step })
 	c.workers[1].start(t) // with an empty cache: its mount has gone
 	c.until("the third is back", training(3, int(st.Step)+1))
-	c.until("the end", done)
+	c.finish()
 	c.end()
 	equalBits(t, store, final(t, dir), want)
 	for _, w := range c.workers {

@@ -81,7 +81,7 @@ func rollingUpgrade(t *testing.T) {
 	for _, w := range c.workers {
 		w.host.Unlimit() // nothing is left to disturb
 	}
-	c.until("the end", done)
+	c.finish()
 	said := c.read(c.workers[0])
 	if !strings.Contains(said, "protocol=1") || !strings.Contains(said, "protocol=2") {
 		t.Errorf("the first worker has not spoken both protocols\n%s", said)
@@ -147,7 +147,7 @@ func upgradeOfNumerics(t *testing.T) {
 	if first.Step < st.Step {
 		t.Errorf("step %d after step %d", first.Step, st.Step)
 	}
-	c.until("the end", done)
+	c.finish()
 	if said := c.read(c.coordinator); !strings.Contains(said, "goes on by numerics 2 after 1") {
 		t.Errorf("the coordinator does not warn\n%s", said)
 	}

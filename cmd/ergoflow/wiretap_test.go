@@ -82,7 +82,7 @@ func wiretap(t *testing.T) {
 		}
 		// The others upload checkpoints over the network.
 		cluster.workers[0].kill()
-		cluster.until("the end", done)
+		cluster.finish()
 		cluster.end()
 		toB.Record(nil)
 		toC.Record(nil)
