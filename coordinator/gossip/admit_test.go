@@ -133,6 +133,7 @@ func metaOf(m Meta) []byte {
 // Nobody can be made a member that would keep others from joining: exchanges of lists
 // succeed, with the member itself and with newcomers.
 func TestForgedMembers(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	worker := metaOf(Meta{Role: RoleWorker})
 	here := []byte{127, 0, 0, 1}
 	g := coordinating(t)
@@ -184,6 +185,7 @@ func TestForgedMembers(t *testing.T) {
 // A message under a coordinator's name cannot send the workers elsewhere, and one that makes
 // it dead, under the greatest number, does so for seconds.
 func TestForgedCoordinator(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	g := coordinating(t)
 	w := join(t, "w", Meta{Role: RoleWorker}, g.Address())
 	own := g.list.LocalNode()
@@ -209,6 +211,7 @@ func TestForgedCoordinator(t *testing.T) {
 // A made-up coordinator that was started later than the true one is avoided once it has
 // not answered.
 func TestAvoid(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	g := coordinating(t)
 	const other = "127.0.0.1:1"
 	f := forged{CoordinatorName(other, 1), []byte{127, 0, 0, 1}, 9, metaOf(Meta{Role: RoleCoordinator, ControlAddress: other, Started: math.MaxInt64}), spoken, 1}

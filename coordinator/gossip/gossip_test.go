@@ -135,6 +135,7 @@ func TestKilledCoordinatorComesBack(t *testing.T) {
 
 // A coordinator that comes back at another address for its gossip, too, is found where Seek says.
 func TestCoordinatorMoves(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	at := func(control string) *Gossip {
 		g, err := Join(t.Context(), Config{Name: CoordinatorName(control, 1), Bind: "127.0.0.1:0",
 			Meta: Meta{Role: RoleCoordinator, ControlAddress: control}})

@@ -129,6 +129,7 @@ func opens(k keys.Key, wire []byte, isStream bool) bool {
 
 // Whatever a member with keys sends is sealed with AES-256-GCM under the first key.
 func TestNoPlaintextOnTheWire(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	first, second := keys.New(), keys.New()
 	for name, list := range map[string][]keys.Key{"encrypted": {first, second}, "plain": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -212,6 +213,7 @@ func TestForgedWithoutKey(t *testing.T) {
 // Packets and streams that somebody has recorded and sends again, under the key of then, bring no
 // member back that has left, and take none away.
 func TestReplayedGossip(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	k := []keys.Key{keys.New()}
 	tape, r := record(t, k)
 	seed := tape.LocalNode().Address()
