@@ -35,7 +35,7 @@ func TestFailover(t *testing.T) {
 
 func failover(t *testing.T) {
 	kills := *failovers
-	e := tiny(t, 75*(kills+1), true) // a kill takes 16 of them here, and at most 60 where it takes 3 s
+	e := tiny(t, 200+75*kills, true) // a kill takes about 16 steps, and 60 where it takes 3 s
 	network := hosts.New(t)
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 
