@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/gossip/gossiptest"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -34,8 +35,7 @@ func TestMain(m *testing.M) {
 		child(dir)
 		return
 	}
-	// A probe of memberlist that is under way when it shuts down ends by itself.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+	goleak.VerifyTestMain(m, gossiptest.Outlives()...)
 }
 
 // patience is for what takes a few seconds on an idle machine.

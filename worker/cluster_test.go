@@ -20,6 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/gossip/gossiptest"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -29,10 +30,9 @@ import (
 	"github.com/ergoflow/ergoflow/worker/replica"
 )
 
-// TestMain finds leaked goroutines. A probe of memberlist that is under way at the
-// shutdown ends by itself within its time-out.
+// TestMain finds leaked goroutines.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+	goleak.VerifyTestMain(m, gossiptest.Outlives()...)
 }
 
 // A harness is a coordinator and workers in this process, over real sockets, so

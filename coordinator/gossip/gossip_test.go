@@ -10,12 +10,13 @@ import (
 
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/goleak"
+
+	"github.com/ergoflow/ergoflow/coordinator/gossip/gossiptest"
 )
 
-// TestMain finds leaks. A probe of memberlist that is under way when it shuts
-// down ends by itself within the probe's time-out.
+// TestMain finds leaks.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+	goleak.VerifyTestMain(m, gossiptest.Outlives()...)
 }
 
 func join(t *testing.T, name string, meta Meta, seeds ...string) *Gossip {
