@@ -88,6 +88,9 @@ func (r Release) protocols() string {
 // know.
 var ErrNewer = errors.New("a newer ergoflow has written it")
 
+// ErrOlder: an older release has written something in a format that this one reads no more.
+var ErrOlder = errors.New("an older ergoflow has written it")
+
 // CheckFormat fails with ErrNewer if the format of something that was stored is newer than ours.
 // What names it, for example by its path.
 func CheckFormat(what string, format, ours int) error {

@@ -127,8 +127,8 @@ func (c Config) validated() (Config, error) {
 	if len(c.Peers) > 1 {
 		c.NATSReplicas = cmp.Or(c.NATSReplicas, replicasOfSeveral)
 	}
-	if err := c.checkPeers(); err != nil {
-		return c, err
+	if len(c.Peers) > 0 && c.AcceptPlaintext != "" {
+		return c, ErrOneAtATime
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
@@ -149,16 +149,3 @@ var (
 	// ErrOneAtATime: it is not for several coordinators.
 	ErrOneAtATime = errors.New("a cluster changes from plain text to certificates with one coordinator")
 )
-
-// checkPeers reports what does not fit several coordinators.
-func (c Config) checkPeers() error {
-	switch {
-	case len(c.Peers) == 0:
-		return nil
-	case c.keepsObjects():
-		return fmt.Errorf("%w: %s in the embedded server of one would be gone with it", ErrCommonStore, c.location)
-	case c.AcceptPlaintext != "":
-		return ErrOneAtATime
-	}
-	return nil
-}

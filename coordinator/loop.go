@@ -84,6 +84,9 @@ type loop struct {
 	standing func() standing // for the metrics
 	copies   *copies         // nil likewise
 
+	bucket    *bucket   // nil: the shards are elsewhere, or this coordinator is the only one
+	collected sync.Once // what the others' buckets have
+
 	watched map[string]context.CancelFunc // runs whose job results are subscribed to; ends that
 	// publishing counts the publications of jobs under way, of each run that had one.
 	publishing map[string]int

@@ -164,7 +164,7 @@ func TestNATSSetup(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"a bucket of one of several":     {Config{Store: "nats://shards", Peers: several}, ErrCommonStore, "gone with it"},
+		"replicas of several embedded":   {Config{Store: "nats://shards?replicas=3", Peers: several}, nil, "each coordinator has its own"},
 		"replicas of the embedded":       {Config{NATSReplicas: 3}, nil, "need NATS"},
 		"a domain of the embedded":       {Config{NATSDomain: "hub"}, nil, "need NATS"},
 		"a wrong domain":                 {Config{NATS: alone.URL(), NATSDomain: "hub"}, jobs.ErrNoJetStream, "in the domain hub"},

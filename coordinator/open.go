@@ -179,7 +179,7 @@ func (e *endpoints) addresses() Addresses {
 type services struct {
 	queue    *jobs.Queue
 	natsURL  string
-	nats     *jobs.Server // nil if it is another's
+	nats     *jobs.Server // that ends with them; nil: there is none
 	store    shards
 	objects  store.Store // behind store; nil: that is a directory
 	location string      // of the store, for workers
@@ -195,14 +195,14 @@ const natsPatience = 30 * time.Second
 // openServices opens them. It waits for a NATS server that is away: without end where there are
 // several coordinators, since the next one that leads would find it away, too. It does not wait
 // for what somebody has to set up.
-func openServices(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (s *services, err error) {
+func openServices(ctx context.Context, c Config, last Addresses, own *bucket, security *security, closing *closer) (s *services, err error) {
 	if c.NATS == "" {
-		return openServicesOnce(ctx, c, last, security, closing)
+		return openServicesOnce(ctx, c, last, own, security, closing)
 	}
 	late := time.Now().Add(cmp.Or(c.patience, natsPatience))
 	err = upkeep.Until(ctx, natsPause, func() (final bool, err error) {
 		attempt := &closer{}
-		if s, err = openServicesOnce(ctx, c, last, security, attempt); err != nil {
+		if s, err = openServicesOnce(ctx, c, last, own, security, attempt); err != nil {
 			final := neverPasses(err) || len(c.Peers) == 0 && (errors.Is(err, jobs.ErrNoJetStream) || time.Now().After(late))
 			return final, errors.Join(err, attempt.close())
 		}
@@ -218,9 +218,9 @@ func neverPasses(err error) bool {
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-func openServicesOnce(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (*services, error) {
+func openServicesOnce(ctx context.Context, c Config, last Addresses, own *bucket, security *security, closing *closer) (*services, error) {
 	var s services
-	if err := s.openJobs(ctx, c, last, security, closing); err != nil {
+	if err := s.openJobs(ctx, c, last, own, security, closing); err != nil {
 		return nil, err
 	}
 	closing.add(func() error { s.queue.Close(); return nil })
@@ -240,34 +240,50 @@ func listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// openJobs opens the job queue. Without Config.NATS it serves one, which workers can reach.
-func (s *services) openJobs(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (err error) {
-	own, serve := security.credentials(), jobs.Serve
+// openJobs opens the job queue. Without Config.NATS it is in the server of the coordinator's
+// bucket, or else in one that it serves, which workers can reach.
+func (s *services) openJobs(ctx context.Context, c Config, last Addresses, own *bucket, security *security, closing *closer) (err error) {
+	access := jobs.Access{Credentials: security.credentials(), Files: c.NATSFiles, Domain: c.NATSDomain}
+	switch {
+	case c.NATS != "":
+		s.natsURL = c.NATS
+		s.queue, err = jobs.Open(ctx, c.NATS, access, c.NATSReplicas)
+		return err
+	case own != nil:
+		s.natsURL = own.url
+	default:
+		if s.nats, s.natsURL, err = serveJobs(c, last, security); err != nil {
+			return err
+		}
+		closing.add(func() error { s.nats.Close(); return nil })
+	}
+	s.queue, err = jobs.OpenInMemory(ctx, s.natsURL, access)
+	return err
+}
+
+// serveJobs serves a job queue at the port of the last process, and the bucket of shards if there
+// is to be one.
+func serveJobs(c Config, last Addresses, security *security) (s *jobs.Server, url string, err error) {
+	serve := jobs.Serve
 	if security.acceptsPlaintext() {
 		serve = jobs.ServeBoth
 	}
-	if c.NATS != "" {
-		s.natsURL = c.NATS
-		s.queue, err = jobs.Open(ctx, c.NATS, jobs.Access{Credentials: own, Files: c.NATSFiles, Domain: c.NATSDomain}, c.NATSReplicas)
-		return err
-	}
 	dir := filepath.Join(c.Dir, "nats")
 	if err := os.RemoveAll(dir); err != nil { // nothing in it is needed again
-		return err
+		return nil, "", err
 	}
 	var objects []string // subjects
 	if c.keepsObjects() {
 		dir, objects = filepath.Join(c.Dir, "objects"), store.WorkerSubjects(c.location.Bucket)
 	}
-	s.nats, err = reopen(hostOf(last.NATS), c.Jobs,
-		func(address string) (*jobs.Server, error) { return serve(dir, address, own, objects...) })
+	s, err = reopen(hostOf(last.NATS), c.Jobs,
+		func(address string) (*jobs.Server, error) {
+			return serve(dir, address, security.credentials(), objects...)
+		})
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	closing.add(func() error { s.nats.Close(); return nil })
-	s.natsURL = "nats://" + gossip.Advertise(hostOf(s.nats.URL()))
-	s.queue, err = jobs.OpenInMemory(ctx, s.natsURL, jobs.Access{Credentials: own})
-	return err
+	return s, "nats://" + gossip.Advertise(hostOf(s.URL())), nil
 }
 
 // hostOf is the host:port of a URL.

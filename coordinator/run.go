@@ -29,6 +29,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/internal/webserver"
@@ -48,6 +49,7 @@ type coordinator struct {
 	term     atomic.Pointer[consensus.Term] // in which it leads; nil: it does not, or is the only one
 	control  *office[*service]
 	joining  *office[*joining]
+	bucket   *bucket // nil: the shards are elsewhere, or this is the only coordinator
 	page     atomic.Pointer[shownPage]
 	silent   atomic.Int32 // other coordinators that do not answer
 	leaving  atomic.Bool  // it has ceased to conduct, and what it conducted with ends
@@ -100,11 +102,23 @@ func Run(ctx context.Context, c Config) (err error) {
 	if k.endpoints, err = openEndpoints(ctx, c, k.last, k.security, closing); err != nil {
 		return err
 	}
+	if err := k.openBucket(ctx, closing); err != nil {
+		return err
+	}
 	noteBeginning(c.Flight, k.killed)
 	err = k.serve(ctx)
 	noteEnd(c.Flight, err)
 	c.Flight.Close()
 	return err
+}
+
+// addresses are where this process is.
+func (k *coordinator) addresses() Addresses {
+	a := k.endpoints.addresses()
+	if k.bucket != nil {
+		a.NATS = jobs.Public(k.bucket.url)
+	}
+	return a
 }
 
 // serve serves, and leads when it is this coordinator's turn, until ctx ends.
@@ -179,7 +193,7 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 	if err != nil {
 		return err
 	}
-	services, err := openServices(ctx, k.Config, k.last, k.security, closing)
+	services, err := openServices(ctx, k.Config, k.last, k.bucket, k.security, closing)
 	if err != nil {
 		return err
 	}
@@ -205,7 +219,9 @@ func (k *coordinator) lead(ctx context.Context, term *consensus.Term) (err error
 	defer endLoop()
 	group, failed := errgroup.WithContext(context.Background())
 	group.Go(func() error { return l.run(looping) })
-	group.Go(func() error { l.sweepStore(looping); return nil })
+	if d, ok := l.store.(*depot.Depot); ok && k.bucket == nil {
+		group.Go(func() error { sweepStore(looping, d, l.log); return nil })
+	}
 	group.Go(func() error { l.archiving.keep(looping, parting); return nil })
 	group.Go(func() error { shown.Run(looping); return nil })
 	k.page.Store(&shownPage{mux, looping})
@@ -274,6 +290,7 @@ func (k *coordinator) newLoop(decided decided, services *services, term *consens
 		term:       term,
 		begun:      time.Now(),
 		standing:   k.standing,
+		bucket:     k.bucket,
 	}
 	l.log, l.refused = l.about(journal.Coordinator), refusals{log: l.about(journal.Security)}
 	l.events.Add(time.Now(), journal.Coordinator, false, fmt.Sprintf("this coordinator is ergoflow %s, process %d", ergoflow.Build(), os.Getpid()))

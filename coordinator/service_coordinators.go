@@ -40,6 +40,9 @@ func (m *members) Introduce(context.Context, *wire.CoordinatorRequest) (*wire.Co
 	if err == nil {
 		at := m.coordinator.addresses()
 		c.Control, c.Gossip, c.Join = at.Control, at.Gossip, at.Join
+		if m.coordinator.bucket != nil {
+			c.Bucket = m.coordinator.bucket.url
+		}
 		err = m.coordinator.ledger.addStarts(c.GetMembers())
 	}
 	if s := m.coordinator.security; err == nil && s != nil && m.coordinator.term.Load() != nil {

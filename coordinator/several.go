@@ -122,6 +122,11 @@ func (k *coordinator) takePart(ctx context.Context) error {
 	if err := k.publishAddresses(k.addresses()); err != nil {
 		return err
 	}
+	if k.bucket != nil {
+		if err := k.ledger.storeHere(keyAddresses, k.addresses()); err != nil { // the next process takes the same ports
+			return err
+		}
+	}
 	// The node ends last: until then it can hand its leadership over.
 	taking, end := context.WithCancel(context.Background())
 	defer end()
@@ -132,6 +137,9 @@ func (k *coordinator) takePart(ctx context.Context) error {
 		upkeep.Every(taking, meetInterval, others.meet, upkeep.Log(k.Log, "meeting other coordinators in the gossip"))
 		return nil
 	})
+	if k.bucket != nil {
+		group.Go(func() error { k.bucket.keep(taking); return nil })
+	}
 	group.Go(func() error {
 		upkeep.Every(taking, yieldInterval, k.yield, upkeep.Log(k.Log, "handing the leadership over"))
 		return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -57,7 +58,7 @@ func parseStore(text string, replicasOfOwn bool) (store.Location, error) {
 		}
 	}
 	if l.Scheme == store.NATS && l.Server == "" && replicasOfOwn && l.Replicas > 1 {
-		return l, fmt.Errorf("store %s: the embedded server is one: %d replicas need a cluster of servers, which --nats names", l, l.Replicas)
+		return l, fmt.Errorf("store %s: the embedded server is one, and each coordinator has its own: %d replicas need a cluster of servers, which --nats names", l, l.Replicas)
 	}
 	return l, nil
 }
@@ -97,26 +98,32 @@ const (
 )
 
 // sweepStore removes what interrupted writers left in a store until ctx ends.
-func (l *loop) sweepStore(ctx context.Context) {
-	d, ok := l.store.(*depot.Depot)
-	if !ok {
-		return
-	}
+func sweepStore(ctx context.Context, d *depot.Depot, log *slog.Logger) {
 	upkeep.Every(ctx, sweepInterval, func(ctx context.Context) error {
 		removed, err := d.Sweep(ctx, time.Now().Add(-grace))
 		if removed > 0 {
-			l.log.Info("removed what interrupted writers left in the store", "objects", removed)
+			log.Info("removed what interrupted writers left in the store", "objects", removed)
 		}
 		return err
-	}, upkeep.Log(l.log, "removal of what interrupted writers left in the store"))
+	}, upkeep.Log(log, "removal of what interrupted writers left in the store"))
 }
 
 // storePause is before another look at a store that does not answer.
 const storePause = 5 * time.Second
 
 // presentShards lists those of the first n shards of a data set that are there, and waits for a store
-// that does not answer. It fails when ctx ends.
+// that does not answer. Before any counts as missing, other coordinators are asked for theirs. It
+// fails when ctx ends.
 func (l *loop) presentShards(ctx context.Context, dataset string, n int) (present []int, err error) {
+	present, err = l.listShards(ctx, dataset, n)
+	if err == nil && len(present) < n && l.bucket != nil {
+		l.collected.Do(func() { l.bucket.collect(ctx) })
+		present, err = l.listShards(ctx, dataset, n)
+	}
+	return present, err
+}
+
+func (l *loop) listShards(ctx context.Context, dataset string, n int) (present []int, err error) {
 	err = upkeep.Until(ctx, storePause, func() (final bool, err error) {
 		present, err = l.store.Present(ctx, dataset, n)
 		return false, err

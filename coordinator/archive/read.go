@@ -89,7 +89,7 @@ func describe(ctx context.Context, s store.Store, e Entry) (r record, err error)
 		return r, err
 	}
 	if r.Format != format {
-		return r, fmt.Errorf("%s in %s: a checkpoint of format %d, this program reads format %d", e.key(), s, r.Format, format)
+		return r, fmt.Errorf("%s in %s: %w: a checkpoint of format %d, this program reads format %d", e.key(), s, ergoflow.ErrOlder, r.Format, format)
 	}
 	i := r.Checkpoint
 	if i.Run != e.Run || i.Mark() != e.Mark || i.Size < 1 || i.Size > checkpoint.MaxSize || r.Chunk < 1 || r.Chunk > store.Exclusive || int64(len(r.Chunks)) != (i.Size+r.Chunk-1)/r.Chunk {

@@ -5725,6 +5725,7 @@ type Coordinator struct {
 	Control        string                 `protobuf:"bytes,13,opt,name=control,proto3" json:"control,omitempty"`  // address of its control service, as it advertises it
 	Gossip         string                 `protobuf:"bytes,12,opt,name=gossip,proto3" json:"gossip,omitempty"`    // address of its gossip
 	Join           string                 `protobuf:"bytes,11,opt,name=join,proto3" json:"join,omitempty"`        // address of its Join service; empty in plain text
+	Bucket         string                 `protobuf:"bytes,19,opt,name=bucket,proto3" json:"bucket,omitempty"`    // URL of its embedded server of NATS, where that has a bucket with shards; empty: it has none
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -5881,6 +5882,13 @@ func (x *Coordinator) GetGossip() string {
 func (x *Coordinator) GetJoin() string {
 	if x != nil {
 		return x.Join
+	}
+	return ""
+}
+
+func (x *Coordinator) GetBucket() string {
+	if x != nil {
+		return x.Bucket
 	}
 	return ""
 }
@@ -6725,7 +6733,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
 	"\x0fSaveFlightReply\"\x10\n" +
 	"\x0eFlightsRequest\"\x14\n" +
-	"\x12CoordinatorRequest\"\xf5\x03\n" +
+	"\x12CoordinatorRequest\"\x8d\x04\n" +
 	"\vCoordinator\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brotation\x18\x0f \x01(\fR\brotation\x12\x16\n" +
@@ -6746,7 +6754,8 @@ const file_wire_proto_rawDesc = "" +
 	" \x01(\x04R\aapplied\x12\x18\n" +
 	"\acontrol\x18\r \x01(\tR\acontrol\x12\x16\n" +
 	"\x06gossip\x18\f \x01(\tR\x06gossip\x12\x12\n" +
-	"\x04join\x18\v \x01(\tR\x04join\"U\n" +
+	"\x04join\x18\v \x01(\tR\x04join\x12\x16\n" +
+	"\x06bucket\x18\x13 \x01(\tR\x06bucket\"U\n" +
 	"\x11CoordinatorMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +

@@ -161,7 +161,7 @@ func parseRecord(path string, raw []byte) (r Record, err error) {
 		return Record{}, err
 	}
 	if r.Format != Format {
-		return Record{}, fmt.Errorf("%s: an import of format %d, this program reads format %d", path, r.Format, Format)
+		return Record{}, fmt.Errorf("%s: %w: an import of format %d, this program reads format %d", path, ergoflow.ErrOlder, r.Format, Format)
 	}
 	if CheckHash(r.Hash) != nil || CheckName(r.Name) != nil ||
 		r.Functions < 1 || r.Functions > maxFunctions || r.Samples < 1 || r.Samples > maxSamples || r.Dim < 1 || r.Dim > 2 {

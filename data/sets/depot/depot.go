@@ -85,6 +85,9 @@ type entry struct {
 	data     []store.Object
 }
 
+// committed reports whether a shard has a manifest and data; a nil entry is of none.
+func (e *entry) committed() bool { return e != nil && e.manifest && len(e.data) > 0 }
+
 // ours are the keys of shards: the shard's, which folder and number make, and a suffix. A bucket
 // may have other objects.
 var ours = regexp.MustCompile(`^(shards/([0-9a-f]{16,64})/shard-([0-9]{5}))(\.json|\.[0-9a-f]{64}\.safetensors)$`)
@@ -121,7 +124,7 @@ func (d *Depot) Present(ctx context.Context, dataset string, n int) (shards []in
 	}
 	all := entries(list)
 	for k := range n {
-		if e := all[keyOf(dataset, k)]; e != nil && e.manifest && len(e.data) > 0 {
+		if all[keyOf(dataset, k)].committed() {
 			shards = append(shards, k)
 		}
 	}

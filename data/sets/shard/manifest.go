@@ -190,7 +190,7 @@ func parseManifest(path string, b []byte) (Manifest, error) {
 		return Manifest{}, err
 	}
 	if m.Format != Format {
-		return Manifest{}, fmt.Errorf("%s: a shard of format %d, this program reads format %d (delete the data set's directory and generate again)", path, m.Format, Format)
+		return Manifest{}, fmt.Errorf("%s: %w: a shard of format %d, this program reads format %d (delete the data set's directory and generate again)", path, ergoflow.ErrOlder, m.Format, Format)
 	}
 	if err := m.Header.Validate(); err != nil {
 		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)

@@ -1,0 +1,96 @@
+package coordinator
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/sets/depot"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/store"
+)
+
+// bucketOf is the bucket in the embedded server of a coordinator.
+func bucketOf(t *testing.T, s *server) *depot.Depot {
+	t.Helper()
+	objects, err := store.Open(t.Context(), store.Location{Scheme: store.NATS, Bucket: "shards", Server: s.NATS}, store.Options{Access: jobs.Access{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { objects.Close() })
+	return depot.New(objects)
+}
+
+// putShards puts shards into a bucket, as workers do.
+func putShards(t *testing.T, to *depot.Depot, shards ...int) {
+	t.Helper()
+	dir := t.TempDir()
+	makeShards(t, dir, shards...)
+	for _, k := range shards {
+		if err := to.Upload(t.Context(), shard.NewDir(filepath.Join(dir, "shards")), dataset, k); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitShards waits until a bucket has these shards.
+func awaitShards(t *testing.T, in *depot.Depot, shards ...int) {
+	t.Helper()
+	until(t, "the bucket has the shards", func() bool {
+		present, err := in.Present(t.Context(), dataset, 5)
+		return err == nil && slices.Equal(present, shards)
+	})
+}
+
+// Of several coordinators each has a bucket in its own server, and what the workers put into the
+// leader's is soon in all. So the next leader goes on without any shard that is made again.
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	var peers []string
+	for range 3 {
+		peers = append(peers, freeAddress(t))
+	}
+	var list []*server
+	for _, address := range peers {
+		list = append(list, startMember(t, t.TempDir(), "nats://shards", address, peers))
+	}
+	first := leading(t, list...)
+	// One that is put at a coordinator that does not lead counts before jobs are published.
+	for _, s := range list {
+		if s != first {
+			putShards(t, bucketOf(t, s), 4)
+			break
+		}
+	}
+	putShards(t, bucketOf(t, first), 0, 1, 2, 3)
+	first.submit(plan, wire.Stage_STAGE_TRAIN)
+	a := connect(t, first, "a", -1)
+	first.await("a checkpoint", func(st Status) bool { return st.Step >= 12 && st.Checkpoint != nil })
+	for _, s := range list {
+		awaitShards(t, bucketOf(t, s), 0, 1, 2, 3, 4)
+	}
+	a.kill()
+	first.close()
+
+	second := leading(t, list...)
+	b := connect(t, second, "b", -1)
+	second.await("the end", func(st Status) bool { return st.State == machine.StateDone })
+	b.kill()
+
+	// One that was away has afterwards what came meanwhile, and one that is added has everything.
+	putShards(t, bucketOf(t, second), 5)
+	again := startMember(t, first.dir, "nats://shards", first.Control, peers)
+	until(t, "the shard that came meanwhile is there", func() bool {
+		has, err := bucketOf(t, again).Has(t.Context(), dataset, 5)
+		return err == nil && has
+	})
+	address := freeAddress(t)
+	added := startMember(t, t.TempDir(), "nats://shards", address, []string{address, second.Control})
+	if _, err := wire.NewCoordinatorsClient(second.conn).Change(t.Context(), &wire.ChangeCoordinatorsRequest{Add: address}); err != nil {
+		t.Fatal(err)
+	}
+	awaitShards(t, bucketOf(t, added), 0, 1, 2, 3, 4)
+}
