@@ -33,7 +33,7 @@ RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
 E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|WorkerCountsAgree|WorkerCountsAgreeOnProbes|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SharedHosts|SlowPairs
 E2E_LONG := CoordinatorMoves|RollingUpgrade|SecuredOneByOne|Wiretap
-E2E_STORES := OwnNATS|OwnNATSSeveral|StoreNATS|StoreS3
+E2E_STORES := OwnNATS|OwnNATSSeveral|StoreNATS|StoreNATSSeveral|StoreS3
 E2E_UPGRADES := RollingUpgrade|UpgradeOfNumerics
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.

@@ -34,10 +34,11 @@ type bucket struct {
 }
 
 const (
-	// copyInterval is between two looks at the bucket of another coordinator from which something
-	// was copied. Where there is nothing to copy the pauses double.
+	// copyInterval is between two questions to another coordinator whether something has come to
+	// its bucket. Now and then this one lists what that has in any case: its own may have lost
+	// something.
 	copyInterval = time.Second
-	maxCopyLook  = 30 * time.Second
+	copyAnyway   = time.Minute
 	// collectPatience bounds the copying for which a coordinator that begins to lead waits before
 	// it has missing shards made.
 	collectPatience = time.Minute
@@ -115,49 +116,41 @@ func (b *bucket) keep(ctx context.Context) {
 
 // follow copies from one other coordinator until ctx ends.
 func (b *bucket) follow(ctx context.Context, address string) {
-	var pause time.Duration
+	var seen uint64 // bytes there when this one had everything
 	var due time.Time
-	var last error
 	upkeep.Every(ctx, copyInterval, func(ctx context.Context) error {
-		if time.Now().Before(due) {
-			return last
+		theirs := b.introduce(ctx, address)[0].Coordinator // nil: it does not answer, which others.meet reports
+		if theirs.GetBucket() == "" || theirs.GetBucketBytes() == seen && time.Now().Before(due) {
+			return nil
 		}
-		var copied int
-		copied, last = b.copyFrom(ctx, address)
-		pause = min(2*pause+copyInterval, maxCopyLook)
-		if copied > 0 {
-			pause = 0
+		if err := b.copyFrom(ctx, address, theirs.GetBucket()); err != nil {
+			return err
 		}
-		due = time.Now().Add(pause)
-		return last
+		seen, due = theirs.GetBucketBytes(), time.Now().Add(copyAnyway)
+		return nil
 	}, upkeep.Log(b.log, "copying shards of the coordinator "+address))
 }
 
-// copyFrom copies what another coordinator has and this one lacks, and returns how many shards and
-// imports it copied. One that does not answer is no error: others.meet reports it.
-func (b *bucket) copyFrom(ctx context.Context, address string) (copied int, err error) {
-	answer := b.introduce(ctx, address)[0]
-	if answer.Err != nil || answer.Coordinator.GetBucket() == "" {
-		return 0, nil //nolint:nilerr // as above
-	}
-	theirs, err := b.open(ctx, answer.Coordinator.GetBucket(), false)
+// copyFrom copies what the bucket of another coordinator has and this one's lacks.
+func (b *bucket) copyFrom(ctx context.Context, address, url string) (err error) {
+	theirs, err := b.open(ctx, url, false)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, theirs.Close()) }()
 	if err := os.MkdirAll(b.incoming, 0o755); err != nil {
-		return 0, err
+		return err
 	}
 	by, err := os.MkdirTemp(b.incoming, "")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(by)) }()
-	copied, err = b.own.Replicate(ctx, depot.New(theirs), shard.NewDir(by))
+	copied, err := b.own.Replicate(ctx, depot.New(theirs), shard.NewDir(by))
 	if copied > 0 {
 		b.log.Info("copied shards and imports of another coordinator", "count", copied, "address", address)
 	}
-	return copied, err
+	return err
 }
 
 // collect copies from all others once. It waits for those that answer, at most collectPatience.
@@ -168,11 +161,19 @@ func (b *bucket) collect(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, collectPatience)
 	defer cancel()
+	addresses := make([]string, len(others))
+	for i, m := range others {
+		addresses[i] = m.Address
+	}
 	var group sync.WaitGroup
-	for _, m := range others {
+	for i, answer := range b.introduce(ctx, addresses...) {
+		url := answer.Coordinator.GetBucket()
+		if url == "" { // it does not answer, or is of another release
+			continue
+		}
 		group.Go(func() {
-			if _, err := b.copyFrom(ctx, m.Address); err != nil && ctx.Err() == nil {
-				b.log.Warn("cannot copy the shards of another coordinator; those that are missing are made again", "address", m.Address, "error", err)
+			if err := b.copyFrom(ctx, addresses[i], url); err != nil && ctx.Err() == nil {
+				b.log.Warn("cannot copy the shards of another coordinator; those that are missing are made again", "address", addresses[i], "error", err)
 			}
 		})
 	}

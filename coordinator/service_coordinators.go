@@ -41,7 +41,7 @@ func (m *members) Introduce(context.Context, *wire.CoordinatorRequest) (*wire.Co
 		at := m.coordinator.addresses()
 		c.Control, c.Gossip, c.Join = at.Control, at.Gossip, at.Join
 		if m.coordinator.bucket != nil {
-			c.Bucket = m.coordinator.bucket.url
+			c.Bucket, c.BucketBytes = m.coordinator.bucket.url, m.coordinator.bucket.server.Stored()
 		}
 		err = m.coordinator.ledger.addStarts(c.GetMembers())
 	}

@@ -128,7 +128,7 @@ var hints = []struct {
 	{request.ErrDiffusion, "give the diffusion of the model's family: the network was trained with no other"},
 	{request.ErrTimeless, "leave --time out, or train vn1d_time"},
 	{request.ErrUnlearned, "give an equation like those of the training set; nothing was written"},
-	{coordinator.ErrCommonStore, "give --store: a directory that all machines see, s3://…, or nats://… of a cluster that --nats names"},
+	{coordinator.ErrCommonStore, "give --store: nats://shards, of which each coordinator keeps a copy, s3://…, or a directory that all machines see"},
 	{coordinator.ErrOneAtATime, "start it without --peers, and with --peers once no worker speaks plain text"},
 	{coordinator.ErrOneOfSeveral, "give --peers; if the others are lost for ever, see `ergoflow coordinators recover --help`"},
 	{coordinator.ErrOneAuthority, "copy DIR/ca of one coordinator to the others, or give each DIR/credentials (docs/security.md)"},

@@ -29,11 +29,7 @@ func TestOwnNATSSeveral(t *testing.T) {
 }
 
 func ownNATS(t *testing.T, coordinators int) {
-	e, err := experiment.Load("vn1d", "smoke", "", []string{"data.shards=16", "data.training.burn_in=2000", "data.reference.burn_in=2000",
-		"training.checkpoint_every=25", "training.steps=300", "training.reproducible=true"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := slowData(t, 2000)
 	network := hosts.New(t)
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 
@@ -90,6 +86,17 @@ func ownNATS(t *testing.T, coordinators int) {
 			t.Errorf("%s: %v\n%s", s.name, err, said)
 		}
 	}
+}
+
+// slowData is a small run whose sixteen shards take as long as chains of so many steps.
+func slowData(t *testing.T, burnIn int) experiment.Experiment {
+	t.Helper()
+	e, err := experiment.Load("vn1d", "smoke", "", []string{"data.shards=16", fmt.Sprint("data.training.burn_in=", burnIn), "data.reference.burn_in=2000",
+		"training.checkpoint_every=25", "training.steps=300", "training.reproducible=true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // startNATS starts three NATS servers with the documented accounts, each on a host.

@@ -24,7 +24,47 @@ func TestStoreNATS(t *testing.T) {
 	})
 }
 
-// TestStoreS3 is the same with a server of S3 behind a network on which requests fail.
+// TestStoreNATSSeveral: three coordinators and two workers share no directory, and no server but
+// those in the coordinators. The one that leads is killed while shards are made, and the next one
+// while workers train. Then a worker comes back with an empty cache. The parameters have the bits of
+// an undisturbed run.
+func TestStoreNATSSeveral(t *testing.T) {
+	needE2E(t)
+	hosts.Isolated(t, func(t *testing.T) {
+		e := slowData(t, 1_500_000) // more than a second each, so that coordinators copy some
+		network := hosts.New(t)
+		want := final(t, undisturbed(t, network.Host("alone"), e))
+		c := startSeveralWith(t, network, 3, 2, "nats://shards", nil, nil)
+		c.submit(e)
+		c.until("some shards are made", func(st coordinator.Status) bool { return st.State == "generating" && st.Shards.Done >= 6 })
+		first := c.leading()
+		first.kill()
+		second := c.leading()
+		st := c.until("two workers train by the buckets of two", training(2, 20))
+		if said := c.read(second); !strings.Contains(said, " of 17 shards exist") || strings.Contains(said, "\"0 of 17 shards exist") {
+			t.Errorf("%s had copied nothing before it led\n%s", second.name, said)
+		}
+		first.start(t)
+		c.leading().kill()
+		c.until("they go on", func(now coordinator.Status) bool { return now.Step > st.Step+20 })
+		c.workers[0].kill()
+		c.workers[0].start(t) // with an empty cache: its mount has gone
+		c.finish()
+		lead := c.leading()
+		c.end()
+		equalBits(t, "with buckets of the coordinators", final(t, directoryOf(lead)), want)
+		for _, d := range c.coordinators {
+			if _, err := os.Stat(filepath.Join(directoryOf(d), "shards")); err == nil {
+				t.Errorf("%s has a directory of shards", d.name)
+			}
+		}
+		if said := c.read(first); !strings.Contains(said, "copied shards and imports of another coordinator") {
+			t.Errorf("%s copied nothing\n%s", first.name, said)
+		}
+	})
+}
+
+// TestStoreS3 is TestStoreNATS with a server of S3 behind a network on which requests fail.
 func TestStoreS3(t *testing.T) {
 	needE2E(t)
 	s3test.Need(t)

@@ -5721,11 +5721,12 @@ type Coordinator struct {
 	Members        []*CoordinatorMember   `protobuf:"bytes,7,rep,name=members,proto3" json:"members,omitempty"`                       // as it knows them; none before it has taken part
 	Leader         string                 `protobuf:"bytes,8,opt,name=leader,proto3" json:"leader,omitempty"`                         // control address; empty: it knows none
 	Term           uint64                 `protobuf:"varint,9,opt,name=term,proto3" json:"term,omitempty"`
-	Applied        uint64                 `protobuf:"varint,10,opt,name=applied,proto3" json:"applied,omitempty"` // index of the last entry in its ledger
-	Control        string                 `protobuf:"bytes,13,opt,name=control,proto3" json:"control,omitempty"`  // address of its control service, as it advertises it
-	Gossip         string                 `protobuf:"bytes,12,opt,name=gossip,proto3" json:"gossip,omitempty"`    // address of its gossip
-	Join           string                 `protobuf:"bytes,11,opt,name=join,proto3" json:"join,omitempty"`        // address of its Join service; empty in plain text
-	Bucket         string                 `protobuf:"bytes,19,opt,name=bucket,proto3" json:"bucket,omitempty"`    // URL of its embedded server of NATS, where that has a bucket with shards; empty: it has none
+	Applied        uint64                 `protobuf:"varint,10,opt,name=applied,proto3" json:"applied,omitempty"`                            // index of the last entry in its ledger
+	Control        string                 `protobuf:"bytes,13,opt,name=control,proto3" json:"control,omitempty"`                             // address of its control service, as it advertises it
+	Gossip         string                 `protobuf:"bytes,12,opt,name=gossip,proto3" json:"gossip,omitempty"`                               // address of its gossip
+	Join           string                 `protobuf:"bytes,11,opt,name=join,proto3" json:"join,omitempty"`                                   // address of its Join service; empty in plain text
+	Bucket         string                 `protobuf:"bytes,19,opt,name=bucket,proto3" json:"bucket,omitempty"`                               // URL of its embedded server of NATS, where that has a bucket with shards; empty: it has none
+	BucketBytes    uint64                 `protobuf:"varint,20,opt,name=bucket_bytes,json=bucketBytes,proto3" json:"bucket_bytes,omitempty"` // in that bucket, which tells whether something has come
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -5891,6 +5892,13 @@ func (x *Coordinator) GetBucket() string {
 		return x.Bucket
 	}
 	return ""
+}
+
+func (x *Coordinator) GetBucketBytes() uint64 {
+	if x != nil {
+		return x.BucketBytes
+	}
+	return 0
 }
 
 // CoordinatorMember is a member of the consensus.
@@ -6733,7 +6741,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\"\x11\n" +
 	"\x0fSaveFlightReply\"\x10\n" +
 	"\x0eFlightsRequest\"\x14\n" +
-	"\x12CoordinatorRequest\"\x8d\x04\n" +
+	"\x12CoordinatorRequest\"\xb0\x04\n" +
 	"\vCoordinator\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brotation\x18\x0f \x01(\fR\brotation\x12\x16\n" +
@@ -6755,7 +6763,8 @@ const file_wire_proto_rawDesc = "" +
 	"\acontrol\x18\r \x01(\tR\acontrol\x12\x16\n" +
 	"\x06gossip\x18\f \x01(\tR\x06gossip\x12\x12\n" +
 	"\x04join\x18\v \x01(\tR\x04join\x12\x16\n" +
-	"\x06bucket\x18\x13 \x01(\tR\x06bucket\"U\n" +
+	"\x06bucket\x18\x13 \x01(\tR\x06bucket\x12!\n" +
+	"\fbucket_bytes\x18\x14 \x01(\x04R\vbucketBytes\"U\n" +
 	"\x11CoordinatorMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +

@@ -117,6 +117,9 @@ func (s *Server) URL() string {
 	return "nats://" + address
 }
 
+// Stored is the number of bytes that the server's streams have in files.
+func (s *Server) Stored() uint64 { return s.nats.GlobalAccount().JetStreamUsage().Store }
+
 // Recheck ends the connections of all whose certificates no longer count, and returns their
 // number. Call it after a revocation, and after a CA has gone.
 func (s *Server) Recheck() int {
