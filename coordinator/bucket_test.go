@@ -1,9 +1,13 @@
 package coordinator
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -11,12 +15,15 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
 
-// bucketOf is the bucket in the embedded server of a coordinator.
-func bucketOf(t *testing.T, s *server) *depot.Depot {
+// bucketOf is the bucket in the embedded server of a coordinator, for who shows credentials if
+// there are any.
+func bucketOf(t *testing.T, s *server, c *trust.Credentials) *depot.Depot {
 	t.Helper()
-	objects, err := store.Open(t.Context(), store.Location{Scheme: store.NATS, Bucket: "shards", Server: s.NATS}, store.Options{Access: jobs.Access{}})
+	objects, err := store.Open(t.Context(), store.Location{Scheme: store.NATS, Bucket: "shards", Server: s.NATS}, store.Options{Access: jobs.Access{Credentials: c}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,16 +68,16 @@ func TestBuckets(t *testing.T) {
 	// One that is put at a coordinator that does not lead counts before jobs are published.
 	for _, s := range list {
 		if s != first {
-			putShards(t, bucketOf(t, s), 4)
+			putShards(t, bucketOf(t, s, nil), 4)
 			break
 		}
 	}
-	putShards(t, bucketOf(t, first), 0, 1, 2, 3)
+	putShards(t, bucketOf(t, first, nil), 0, 1, 2, 3)
 	first.submit(plan, wire.Stage_STAGE_TRAIN)
 	a := connect(t, first, "a", -1)
 	first.await("a checkpoint", func(st Status) bool { return st.Step >= 12 && st.Checkpoint != nil })
 	for _, s := range list {
-		awaitShards(t, bucketOf(t, s), 0, 1, 2, 3, 4)
+		awaitShards(t, bucketOf(t, s, nil), 0, 1, 2, 3, 4)
 	}
 	a.kill()
 	first.close()
@@ -81,10 +88,10 @@ func TestBuckets(t *testing.T) {
 	b.kill()
 
 	// One that was away has afterwards what came meanwhile, and one that is added has everything.
-	putShards(t, bucketOf(t, second), 5)
+	putShards(t, bucketOf(t, second, nil), 5)
 	again := startMember(t, first.dir, "nats://shards", first.Control, peers)
 	until(t, "the shard that came meanwhile is there", func() bool {
-		has, err := bucketOf(t, again).Has(t.Context(), dataset, 5)
+		has, err := bucketOf(t, again, nil).Has(t.Context(), dataset, 5)
 		return err == nil && has
 	})
 	address := freeAddress(t)
@@ -92,5 +99,53 @@ func TestBuckets(t *testing.T) {
 	if _, err := wire.NewCoordinatorsClient(second.conn).Change(t.Context(), &wire.ChangeCoordinatorsRequest{Add: address}); err != nil {
 		t.Fatal(err)
 	}
-	awaitShards(t, bucketOf(t, added), 0, 1, 2, 3, 4)
+	awaitShards(t, bucketOf(t, added, nil), 0, 1, 2, 3, 4)
+}
+
+// With certificates coordinators copy from one another's buckets, and the server of one that does
+// not lead refuses whom it should, also who was connected when the certificate was revoked.
+func TestBucketsSecured(t *testing.T) {
+	t.Parallel()
+	dirs, peers := []string{t.TempDir(), t.TempDir(), t.TempDir()}, []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	ca := filepath.Join(dirs[0], authorityDir)
+	authority, err := trust.CreateAuthority(t.Context(), ca, clusterName, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []*server
+	for i, dir := range dirs {
+		if i > 0 {
+			if err := os.CopyFS(filepath.Join(dir, authorityDir), os.DirFS(ca)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list = append(list, startMember(t, dir, "nats://shards", peers[i], peers))
+	}
+	own, worker := trusttest.Credentials(t, authority, trust.Coordinator, "own"), trusttest.Credentials(t, authority, trust.Worker, "w")
+	putShards(t, bucketOf(t, list[0], worker), 0, 1)
+	putShards(t, bucketOf(t, list[1], worker), 2)
+	for _, s := range list {
+		awaitShards(t, bucketOf(t, s, own), 0, 1, 2)
+		for name, c := range map[string]*trust.Credentials{"nobody": nil, "a viewer": trusttest.Credentials(t, authority, trust.Viewer, "v")} {
+			if conn, err := jobs.Dial(s.NATS, jobs.Access{Credentials: c}); err == nil {
+				conn.Close()
+				t.Errorf("%s: %s is let in", s.NATS, name)
+			}
+		}
+	}
+	var connected []*nats.Conn
+	for _, s := range list {
+		conn, err := jobs.Dial(s.NATS, jobs.Access{Credentials: worker}, nats.NoReconnect())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		connected = append(connected, conn)
+	}
+	if err := authority.RevokeIdentity(t.Context(), worker.Identity(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for i, conn := range connected {
+		until(t, list[i].NATS+" ends the connection", conn.IsClosed)
+	}
 }
