@@ -79,6 +79,13 @@ func TestBuckets(t *testing.T) {
 	for _, s := range list {
 		awaitShards(t, bucketOf(t, s, nil), 0, 1, 2, 3, 4)
 	}
+	var sizes []uint64
+	for _, m := range first.coordinators().Members {
+		sizes = append(sizes, m.BucketBytes)
+	}
+	if slices.Min(sizes) != slices.Max(sizes) || slices.Max(sizes) == 0 {
+		t.Errorf("the buckets have %v bytes", sizes)
+	}
 	a.kill()
 	first.close()
 

@@ -103,8 +103,11 @@ type Coordinator struct {
 	Answers  bool   `json:"answers"`
 	Applied  uint64 `json:"applied"` // index of the last entry in its ledger, where it answers
 	Version  string `json:"version"`
-	Protocol uint32 `json:"protocol"`        // the newest that it speaks, where it answers
-	Error    string `json:"error,omitempty"` // why it does not answer
+	Protocol uint32 `json:"protocol"` // the newest that it speaks, where it answers
+	// BucketBytes are in its bucket of shards, where each coordinator has one. Those that have copied
+	// everything have about the same number.
+	BucketBytes uint64 `json:"bucket_bytes,omitempty"`
+	Error       string `json:"error,omitempty"` // why it does not answer
 }
 
 // List implements wire.CoordinatorsServer.
@@ -135,6 +138,7 @@ func (m *members) List(ctx context.Context, r *wire.ListCoordinatorsRequest) (*w
 		}
 		m.Answers, m.Applied = true, answer.Coordinator.GetApplied()
 		m.Version, m.Protocol = answer.Coordinator.GetVersion(), answer.Coordinator.GetProtocol()
+		m.BucketBytes = answer.Coordinator.GetBucketBytes()
 	}
 	return encodeCoordinators(doc)
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/internal/hostport"
 )
 
@@ -39,27 +42,41 @@ func coordinatorsListCommand() *cobra.Command {
 				if asJSON {
 					return printJSON(list)
 				}
-				table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(table, "address\tstate\tentries\tversion\tid")
-				for _, m := range list.Members {
-					state := "follows"
-					switch {
-					case m.Leads && m.Answers:
-						state = fmt.Sprintf("leads in term %d", list.Term)
-					case !m.Answers:
-						state = "does not answer: " + m.Error
-					case list.Leader == "":
-						state = "knows no leader"
-					}
-					fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%.8s\n", m.Address, state, m.Applied, m.Version, m.ID)
-				}
-				return table.Flush()
+				return printCoordinators(list)
 			})
 		},
 	}
 	cluster.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
+}
+
+// printCoordinators prints a table, and below it why some do not answer.
+func printCoordinators(list coordinator.Coordinators) error {
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "address\tstate\tentries\tshards\tversion\tid")
+	var silent []string
+	for _, m := range list.Members {
+		state, entries, shards, version := "follows", strconv.FormatUint(m.Applied, 10), "-", m.Version
+		if m.BucketBytes > 0 {
+			shards = humanize.IBytes(m.BucketBytes)
+		}
+		switch {
+		case !m.Answers:
+			state, entries, version = "does not answer", "-", "-"
+			silent = append(silent, m.Address+": "+m.Error)
+		case m.Leads:
+			state = fmt.Sprintf("leads in term %d", list.Term)
+		case list.Leader == "":
+			state = "knows no leader"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%.8s\n", m.Address, state, entries, shards, version, m.ID)
+	}
+	err := table.Flush()
+	for _, why := range silent {
+		fmt.Fprintln(stdout, why)
+	}
+	return err
 }
 
 func coordinatorsAddCommand() *cobra.Command {

@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -31,6 +32,8 @@ type Depot struct {
 	store store.Store
 	slots chan struct{} // bounds the copies under way
 	peers Peers         // which a download asks before the store; nil: none
+
+	arriving sync.Map // keys of shards that calls of Replicate copy
 }
 
 // Peers are others that have copies of shards.

@@ -19,7 +19,8 @@ import (
 // are verified there. What is damaged in the other depot, or of another format, is left out, and
 // the error joins the reason of each. Data that no manifest names are not copied: their writer is
 // not done, or was interrupted. Nothing is deleted: what this depot has and the other one lacks
-// stays.
+// stays. Of several calls at once, each with a directory of its own, one copies a shard that several
+// depots have.
 func (d *Depot) Replicate(ctx context.Context, from *Depot, by *shard.Dir) (copied int, err error) {
 	r := replication{to: d, from: from, by: by}
 	if err := r.shards(ctx); err != nil {
@@ -71,21 +72,29 @@ func (r *replication) shards(ctx context.Context) error {
 	group.SetLimit(copies)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if all[key].committed() && !has[key].committed() {
-			group.Go(func() error { return r.note(1, r.shard(ctx, all[key].dataset, all[key].number)) })
+			group.Go(func() error { return r.note(r.shard(ctx, all[key].dataset, all[key].number)) })
 		}
 	}
 	return group.Wait()
 }
 
-func (r *replication) shard(ctx context.Context, dataset string, k int) error {
+func (r *replication) shard(ctx context.Context, dataset string, k int) (copied int, err error) {
+	key := keyOf(dataset, k)
+	if _, busy := r.to.arriving.LoadOrStore(key, true); busy {
+		return 0, nil
+	}
+	defer r.to.arriving.Delete(key)
+	if has, err := r.to.Has(ctx, dataset, k); has || err != nil { // since the list
+		return 0, err
+	}
 	if err := r.from.Fetch(ctx, r.by, dataset, k); err != nil {
-		return err
+		return 0, err
 	}
 	m, err := r.by.Manifest(dataset, k)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return errors.Join(r.to.Upload(ctx, r.by, dataset, k), r.by.Discard(m))
+	return 1, errors.Join(r.to.Upload(ctx, r.by, dataset, k), r.by.Discard(m))
 }
 
 func (r *replication) imports(ctx context.Context) error {

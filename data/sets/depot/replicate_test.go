@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/imports"
@@ -170,6 +172,40 @@ func TestReplicateInterrupted(t *testing.T) {
 			t.Error(err)
 		}
 		same(t, into, all)
+	}
+}
+
+// Of several calls at once, one copies each shard.
+func TestReplicateAtOnce(t *testing.T) {
+	from, _ := uploaded(t, storetest.NewDir(t.TempDir()), 4)
+	s := &faulty{Store: storetest.NewDir(t.TempDir())}
+	to, puts := New(s), make(map[string]int)
+	var mu sync.Mutex
+	s.put = func(key string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		puts[key]++
+		return nil
+	}
+	var copied atomic.Int32
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			n, err := to.Replicate(t.Context(), from, dir(t))
+			copied.Add(int32(n))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if copied.Load() != 4 || len(puts) != 8 {
+		t.Errorf("%d copied by %v", copied.Load(), puts)
+	}
+	for key, n := range puts {
+		if n != 1 {
+			t.Errorf("%s was put %d times", key, n)
+		}
 	}
 }
 
