@@ -92,8 +92,11 @@ func useAccounts(t *testing.T, c natstest.Cluster, replicas int, coordinator, wo
 	if err := store.Probe(t.Context(), own, "one"); err != nil {
 		t.Fatal(err)
 	}
-	results, err := queue.Results(t.Context(), "r")
-	if err != nil {
+	var results <-chan jobs.Result
+	if err := storetest.Await(t.Context(), func() (err error) { // servers that elect a leader do not answer
+		results, err = queue.Results(t.Context(), "r")
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	list := make([]jobs.Job, 4)
