@@ -62,7 +62,7 @@ func TestBuckets(t *testing.T) {
 	}
 	var list []*server
 	for _, address := range peers {
-		list = append(list, startMember(t, t.TempDir(), "nats://shards", address, peers))
+		list = append(list, startMember(t, t.TempDir(), "nats://shards?replicas=3", address, peers))
 	}
 	first := leading(t, list...)
 	// One that is put at a coordinator that does not lead counts before jobs are published.

@@ -117,7 +117,7 @@ func (c Config) validated() (Config, error) {
 		return c, fmt.Errorf("%w: each would have shards of its own", ErrCommonStore)
 	}
 	c.Store = cmp.Or(c.Store, filepath.Join(dir, "shards"))
-	if c.location, err = parseStore(c.Store, c.NATS == ""); err != nil {
+	if c.location, err = parseStore(c.Store, c.NATS == "", max(1, len(c.Peers))); err != nil {
 		return c, err
 	}
 	c.Store = c.location.String()

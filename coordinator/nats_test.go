@@ -164,14 +164,14 @@ func TestNATSSetup(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"replicas of several embedded":   {Config{Store: "nats://shards?replicas=3", Peers: several}, nil, "each coordinator has its own"},
-		"replicas of the embedded":       {Config{NATSReplicas: 3}, nil, "need NATS"},
-		"a domain of the embedded":       {Config{NATSDomain: "hub"}, nil, "need NATS"},
-		"a wrong domain":                 {Config{NATS: alone.URL(), NATSDomain: "hub"}, jobs.ErrNoJetStream, "in the domain hub"},
-		"a wrong domain of the bucket":   {Config{NATS: alone.URL(), Store: "nats://shards?domain=hub"}, jobs.ErrNoJetStream, "nats://shards"},
-		"more replicas than servers":     {Config{NATS: alone.URL(), NATSReplicas: 3}, jobs.ErrReplicas, "ERGOFLOW_JOBS"},
-		"more replicas of bucket":        {Config{NATS: alone.URL(), Store: "nats://shards?replicas=3"}, jobs.ErrReplicas, "ERGOFLOW_STORE_shards"},
-		"nobody is there, and one alone": {Config{NATS: "nats://127.0.0.1:1"}, nats.ErrNoServers, "127.0.0.1:1"},
+		"more replicas than coordinators": {Config{Store: "nats://shards?replicas=4", Peers: several}, nil, "and there are 3"},
+		"replicas of the embedded":        {Config{NATSReplicas: 3}, nil, "need NATS"},
+		"a domain of the embedded":        {Config{NATSDomain: "hub"}, nil, "need NATS"},
+		"a wrong domain":                  {Config{NATS: alone.URL(), NATSDomain: "hub"}, jobs.ErrNoJetStream, "in the domain hub"},
+		"a wrong domain of the bucket":    {Config{NATS: alone.URL(), Store: "nats://shards?domain=hub"}, jobs.ErrNoJetStream, "nats://shards"},
+		"more replicas than servers":      {Config{NATS: alone.URL(), NATSReplicas: 3}, jobs.ErrReplicas, "ERGOFLOW_JOBS"},
+		"more replicas of bucket":         {Config{NATS: alone.URL(), Store: "nats://shards?replicas=3"}, jobs.ErrReplicas, "ERGOFLOW_STORE_shards"},
+		"nobody is there, and one alone":  {Config{NATS: "nats://127.0.0.1:1"}, nats.ErrNoServers, "127.0.0.1:1"},
 	} {
 		c.config.Dir, c.config.Log, c.config.patience = t.TempDir(), slog.New(slog.DiscardHandler), time.Nanosecond
 		err := Run(t.Context(), c.config)

@@ -46,8 +46,9 @@ func (d directory) Present(ctx context.Context, dataset string, n int) (present 
 	return present, nil
 }
 
-// parseStore reads the location of the shards: of a directory, its absolute path.
-func parseStore(text string, replicasOfOwn bool) (store.Location, error) {
+// parseStore reads the location of the shards: of a directory, its absolute path. Of a bucket in
+// the embedded servers it has one replica, which each of the coordinators keeps.
+func parseStore(text string, embedded bool, coordinators int) (store.Location, error) {
 	l, err := store.Parse(text)
 	if err != nil {
 		return l, err
@@ -57,8 +58,11 @@ func parseStore(text string, replicasOfOwn bool) (store.Location, error) {
 			return l, fmt.Errorf("shard store %s: %w", text, err)
 		}
 	}
-	if l.Scheme == store.NATS && l.Server == "" && replicasOfOwn && l.Replicas > 1 {
-		return l, fmt.Errorf("store %s: the embedded server is one, and each coordinator has its own: %d replicas need a cluster of servers, which --nats names", l, l.Replicas)
+	if l.Scheme == store.NATS && l.Server == "" && embedded {
+		if l.Replicas > coordinators {
+			return l, fmt.Errorf("store %s: each coordinator keeps one replica in its embedded server, and there are %d: %d replicas need --peers, or a cluster of servers, which --nats names", l, coordinators, l.Replicas)
+		}
+		l.Replicas = 1
 	}
 	return l, nil
 }

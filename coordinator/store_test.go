@@ -50,7 +50,7 @@ func TestRefusedStores(t *testing.T) {
 	})
 	for location, want := range map[string]string{
 		"http://x":                 "want a directory",
-		"nats://shards?replicas=3": "the embedded server is one",
+		"nats://shards?replicas=3": "each coordinator keeps one replica",
 		"s3://bucket" + unsafe:     "does not refuse to replace",
 		"s3://bucket" + readOnly:   "cannot write",
 		"s3://nobody" + good:       "does not exist",
