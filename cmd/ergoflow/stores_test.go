@@ -34,19 +34,18 @@ func TestStoreNATSSeveral(t *testing.T) {
 		e := slowData(t, 1_500_000) // more than a second each, so that coordinators copy some
 		network := hosts.New(t)
 		want := final(t, undisturbed(t, network.Host("alone"), e))
-		c := startSeveralWith(t, network, 3, 2, "nats://shards", nil, nil)
+		c := startSeveralWith(t, network, 3, 2, "nats://shards?replicas=3", nil, nil)
 		c.submit(e)
 		c.until("some shards are made", func(st coordinator.Status) bool { return st.State == "generating" && st.Shards.Done >= 6 })
 		first := c.leading()
 		first.kill()
 		second := c.leading()
-		st := c.until("two workers train by the buckets of two", training(2, 20))
+		c.until("two workers train by the buckets of two", training(2, 20))
 		if said := c.read(second); !strings.Contains(said, " of 17 shards exist") || strings.Contains(said, "\"0 of 17 shards exist") {
 			t.Errorf("%s had copied nothing before it led\n%s", second.name, said)
 		}
 		first.start(t)
-		c.leading().kill()
-		c.until("they go on", func(now coordinator.Status) bool { return now.Step > st.Step+20 })
+		c.takenOver("killed", (*daemon).kill)
 		c.workers[0].kill()
 		c.workers[0].start(t) // with an empty cache: its mount has gone
 		c.finish()
