@@ -45,6 +45,7 @@ func TestStoreNATSSeveral(t *testing.T) {
 			t.Errorf("%s had copied nothing before it led\n%s", second.name, said)
 		}
 		first.start(t)
+		c.agree()
 		c.takenOver("killed", (*daemon).kill)
 		c.workers[0].kill()
 		c.workers[0].start(t) // with an empty cache: its mount has gone
