@@ -207,6 +207,7 @@ type severalCluster struct {
 	*hostCluster
 	coordinators []*daemon
 	members      wire.CoordinatorsClient
+	unlisted     error // why the last list failed
 }
 
 // directoryOf is the directory of a coordinator.
@@ -220,9 +221,7 @@ func (c *severalCluster) list() (list coordinator.Coordinators) {
 	if err == nil {
 		err = json.Unmarshal(reply.GetJson(), &list)
 	}
-	if err != nil {
-		c.t.Logf("the coordinators are not listed: %v", err)
-	}
+	c.unlisted = err
 	return list
 }
 
@@ -237,7 +236,7 @@ func (c *severalCluster) leading() *daemon {
 			}
 		}
 	}
-	c.t.Fatalf("no coordinator leads\n%s", c.logs())
+	c.t.Fatalf("no coordinator leads: %v\n%s", c.unlisted, c.logs())
 	panic("unreachable")
 }
 
@@ -254,7 +253,7 @@ func (c *severalCluster) agree() {
 			return
 		}
 	}
-	c.t.Fatalf("the coordinators do not agree: %+v\n%s", c.list(), c.logs())
+	c.t.Fatalf("the coordinators do not agree: %+v, %v\n%s", c.list(), c.unlisted, c.logs())
 }
 
 // end lets all daemons leave in order.
