@@ -91,8 +91,8 @@ bin/versitygw:
 FAILOVERS := 10
 
 .PHONY: failover many-e2e
-failover: ## kill, stop and cut off the coordinator that leads, of three, under training (root, minutes); FAILOVERS=100
-	$(GO) test -count=1 -v -timeout $$(($(FAILOVERS) / 2 + 15))m -run '^Test(Failover|DeposedLeaders)$$' ./cmd/ergoflow -args -failovers $(FAILOVERS)
+failover: ## kill, stop and cut off the coordinator that leads, of three, under training (root, minutes); FAILOVERS=100, STORE=nats://shards
+	$(GO) test -count=1 -v -timeout $$(($(FAILOVERS) / 2 + 15))m -run '^Test(Failover|DeposedLeaders)$$' ./cmd/ergoflow -args -failovers $(FAILOVERS) $(if $(STORE),-failover-store $(STORE))
 
 many-e2e: failover stores upgrades ## run clusters with several coordinators, clusters without a shared disk, and upgrades (root, minutes); FAILOVERS=100
 

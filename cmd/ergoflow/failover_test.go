@@ -22,7 +22,10 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
 
-var failovers = flag.Int("failovers", 0, "how often TestFailover kills the coordinator that leads; 0 skips it")
+var (
+	failovers     = flag.Int("failovers", 0, "how often TestFailover kills the coordinator that leads; 0 skips it")
+	failoverStore = flag.String("failover-store", "", "where the shards are meanwhile, such as nats://shards (default: a directory that all see)")
+)
 
 // TestFailover kills the coordinator that leads, again and again, under a reproducible training.
 // No step is lost, and the parameters have the bits of an undisturbed run.
@@ -39,7 +42,7 @@ func failover(t *testing.T) {
 	network := hosts.New(t)
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 
-	c := startSeveral(t, network, 3, 2)
+	c := startSeveralWith(t, network, 3, 2, *failoverStore, nil, nil)
 	c.submit(e)
 	st := c.until("two workers train", training(2, 20))
 	var pauses []time.Duration
