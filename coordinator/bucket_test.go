@@ -56,14 +56,7 @@ func awaitShards(t *testing.T, in *depot.Depot, shards ...int) {
 // leader's is soon in all. So the next leader goes on without any shard that is made again.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
-	var peers []string
-	for range 3 {
-		peers = append(peers, freeAddress(t))
-	}
-	var list []*server
-	for _, address := range peers {
-		list = append(list, startMember(t, t.TempDir(), "nats://shards?replicas=3", address, peers))
-	}
+	list := severalWith(t, 3, "nats://shards?replicas=3", func(*Config) {})
 	first := leading(t, list...)
 	// One that is put at a coordinator that does not lead counts before jobs are published.
 	for _, s := range list {
@@ -96,7 +89,7 @@ func TestBuckets(t *testing.T) {
 
 	// One that was away has afterwards what came meanwhile, and one that is added has everything.
 	putShards(t, bucketOf(t, second, nil), 5)
-	again := startMember(t, first.dir, "nats://shards", first.Control, peers)
+	again := startMember(t, first.dir, "nats://shards", first.Control, []string{list[0].Control, list[1].Control, list[2].Control})
 	until(t, "the shard that came meanwhile is there", func() bool {
 		has, err := bucketOf(t, again, nil).Has(t.Context(), dataset, 5)
 		return err == nil && has

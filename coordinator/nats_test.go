@@ -108,18 +108,10 @@ func TestNATSAwayInATerm(t *testing.T) {
 	t.Parallel()
 	c := natstest.Start(t, 1, "")
 	waits := make(chan struct{}, 100)
-	var peers []string
-	for range 3 {
-		peers = append(peers, freeAddress(t))
-	}
-	store := filepath.Join(t.TempDir(), "shards")
-	var list []*server
-	for _, address := range peers {
-		list = append(list, startMemberWith(t, t.TempDir(), store, address, peers, func(config *Config) {
-			config.NATS, config.NATSReplicas = c.URL(), 1
-			config.Log = slog.New(listening{slog.DiscardHandler, "cannot open the jobs", waits})
-		}))
-	}
+	list := severalWith(t, 3, filepath.Join(t.TempDir(), "shards"), func(config *Config) {
+		config.NATS, config.NATSReplicas = c.URL(), 1
+		config.Log = slog.New(listening{slog.DiscardHandler, "cannot open the jobs", waits})
+	})
 	first := leading(t, list...)
 	c[0].Kill()
 	first.close()

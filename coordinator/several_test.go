@@ -36,17 +36,22 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// several starts n coordinators of one cluster, whose store is that of the first.
+// several starts n coordinators of one cluster, with a directory of shards.
 func several(t *testing.T, n int) []*server {
+	t.Helper()
+	return severalWith(t, n, filepath.Join(t.TempDir(), "shards"), func(*Config) {})
+}
+
+// severalWith starts them with a store, and changes their configurations.
+func severalWith(t *testing.T, n int, store string, change func(*Config)) []*server {
 	t.Helper()
 	var peers []string
 	for range n {
 		peers = append(peers, freeAddress(t))
 	}
-	store := filepath.Join(t.TempDir(), "shards")
 	var list []*server
 	for _, address := range peers {
-		list = append(list, startMember(t, t.TempDir(), store, address, peers))
+		list = append(list, startMemberWith(t, t.TempDir(), store, address, peers, change))
 	}
 	return list
 }
