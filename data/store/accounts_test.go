@@ -3,7 +3,6 @@ package store_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -92,20 +91,7 @@ func useAccounts(t *testing.T, c natstest.Cluster, replicas int, coordinator, wo
 	if err := store.Probe(t.Context(), own, "one"); err != nil {
 		t.Fatal(err)
 	}
-	var results <-chan jobs.Result
-	if err := storetest.Await(t.Context(), func() (err error) { // servers that elect a leader do not answer
-		results, err = queue.Results(t.Context(), "r")
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	list := make([]jobs.Job, 4)
-	for k := range list {
-		list[k] = jobs.Job{Run: "r", Shard: k, Dataset: json.RawMessage(`{}`)}
-	}
-	if err := queue.Publish(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	results := offered(t, queue, "r", 4)
 	if err := storetest.Await(t.Context(), func() error { // a consumer counts a moment later
 		depth, err := queue.Depth(t.Context(), "r")
 		if err == nil && depth.Waiting != 4 {

@@ -56,12 +56,20 @@ func TestNATSCluster(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", stream, info, err)
 		}
 	}
-	leads := func(stream string) *natstest.Server {
-		info, err := js.Stream(t.Context(), stream)
-		if err != nil {
+	leads := func(stream string) (leader *natstest.Server) {
+		if err := storetest.Await(t.Context(), func() error { // while they elect one there is none
+			info, err := js.Stream(t.Context(), stream)
+			if err != nil {
+				return err
+			}
+			if leader = c.Named(info.CachedInfo().Cluster.Leader); leader == nil {
+				return fmt.Errorf("%s has no leader", stream)
+			}
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
-		return c.Named(info.CachedInfo().Cluster.Leader)
+		return leader
 	}
 	killed := make(map[*natstest.Server]bool)
 	kill := func(s *natstest.Server) {
@@ -127,23 +135,35 @@ func opened(t *testing.T, c natstest.Cluster, a jobs.Access, replicas int) (queu
 	return queue, err
 }
 
+// offered publishes the jobs of a run once the servers have a leader for each stream: until then they
+// do not answer.
+func offered(t *testing.T, queue *jobs.Queue, run string, n int) (results <-chan jobs.Result) {
+	t.Helper()
+	list := make([]jobs.Job, n)
+	for k := range list {
+		list[k] = jobs.Job{Run: run, Shard: k, Dataset: json.RawMessage(`{}`)}
+	}
+	if err := storetest.Await(t.Context(), func() (err error) {
+		results, err = queue.Results(t.Context(), run)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := storetest.Await(t.Context(), func() error { // a job that is there is not published twice
+		return queue.Publish(t.Context(), list)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
 // underDisturbance has three workers do the jobs of a run, by the servers of a URL, and disturbs them
 // when they have done some. A job puts an object.
 func underDisturbance(t *testing.T, queue *jobs.Queue, own store.Store, at, run, servers string, worker jobs.Access, disturb func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	results, err := queue.Results(ctx, run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := make([]jobs.Job, clusterJobs)
-	for k := range list {
-		list[k] = jobs.Job{Run: run, Shard: k, Dataset: json.RawMessage(`{}`)}
-	}
-	if err := queue.Publish(ctx, list); err != nil {
-		t.Fatal(err)
-	}
+	results := offered(t, queue, run, clusterJobs)
 	made := make(chan int)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
