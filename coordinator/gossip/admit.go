@@ -24,7 +24,12 @@ const maxMembers = 2 * ergoflow.MaxWorkers
 // not there does not answer probes, and is removed. Gossip decides nothing.
 func (d delegate) NotifyAlive(n *memberlist.Node) error { return d.g.admit(n) }
 
+var errNotListed = errors.New("it is not to be listed")
+
 func (g *Gossip) admit(n *memberlist.Node) error {
+	if g.lists != nil && !g.lists(n.Name) {
+		return errNotListed
+	}
 	g.mu.Lock()
 	m, listed := g.members[n.Name]
 	count := len(g.members)

@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"net"
 	"slices"
@@ -67,6 +69,9 @@ type Config struct {
 	// Sparing has this member send a packet a second instead of fifteen. Changes reach the others later.
 	// It is for benchmarks, where members share the processors that each would have to itself.
 	Sparing bool
+	// Lists says by its name whether this member lists another one; nil: it lists all. It is for
+	// benchmarks, where the lists of ten thousand members would not fit into one machine.
+	Lists func(name string) bool
 }
 
 // Member is one live process.
@@ -87,6 +92,7 @@ type known struct {
 type Gossip struct {
 	list     *memberlist.Memberlist
 	versions []uint8 // of this process, as memberlist orders them
+	lists    func(name string) bool
 	address  string
 
 	ring     *memberlist.Keyring // nil: plain text
@@ -130,7 +136,7 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	if err := errors.Join(c.Meta.check(), checkName(c.Name, c.Meta)); err != nil { // others would refuse it
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
 	}
-	g := &Gossip{meta: meta, own: c.Meta, members: make(map[string]known), coordinators: make(map[string]Member),
+	g := &Gossip{meta: meta, own: c.Meta, lists: c.Lists, members: make(map[string]known), coordinators: make(map[string]Member),
 		changed: make(chan struct{}), missing: make(chan struct{}, 1)}
 	profile := g.profile(c, host, port)
 	if err := encrypt(profile, c.Keys); err != nil {
@@ -195,6 +201,11 @@ func (g *Gossip) profile(c Config, host string, port int) *memberlist.Config {
 	if c.Sparing {
 		conf.GossipInterval, conf.GossipNodes, conf.PushPullInterval = time.Second, 1, sparingLists
 	}
+	if c.Lists != nil {
+		conf.Logger = log.New(io.Discard, "", 0) // it would format a line for each member that is left out
+	} else {
+		conf.Logger = slog.NewLogLogger(newQuiet(slog.Default().Handler()), slog.LevelDebug)
+	}
 	conf.TCPTimeout = min(conf.TCPTimeout, dialTimeout)
 	conf.Name = c.Name
 	conf.BindAddr, conf.BindPort = host, port
@@ -205,7 +216,6 @@ func (g *Gossip) profile(c Config, host string, port int) *memberlist.Config {
 	conf.Ping = delegate{g}
 	conf.GossipToTheDeadTime = forgetting
 	conf.EnableCompression = false // a packet has 1,400 bytes at most, and memberlist allocates 64 KiB to compress each
-	conf.Logger = slog.NewLogLogger(newQuiet(slog.Default().Handler()), slog.LevelDebug)
 	return conf
 }
 

@@ -287,3 +287,20 @@ func TestLatencies(t *testing.T) {
 		t.Errorf("of a member that is gone: %+v", l)
 	}
 }
+
+// A member that lists some of the others is listed by all.
+func TestListsSome(t *testing.T) {
+	c := join(t, CoordinatorName("127.0.0.1:7000", 1), Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
+	join(t, "a", Meta{Role: RoleWorker}, c.Address())
+	listed(t, c, "a", true)
+	b, err := Join(t.Context(), Config{Name: "b", Bind: "127.0.0.1:0", Seeds: []string{c.Address()}, Meta: Meta{Role: RoleWorker},
+		Lists: func(name string) bool { return name != "a" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	listed(t, c, "b", true)
+	if m := b.Members(); len(m) != 2 || m[0].Name != "b" || m[1].Meta.Role != RoleCoordinator {
+		t.Errorf("it lists %+v", m)
+	}
+}

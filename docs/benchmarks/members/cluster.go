@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
 )
 
 // cluster is a coordinator's process and processes of stubs.
@@ -25,6 +26,7 @@ type cluster struct {
 	coordinator *exec.Cmd
 	addresses   coordinator.Addresses
 	gossip      bool
+	groups      int        // of stubs that list one another
 	pace        float64    // stubs that begin in a second; 0: all at once
 	functions   int        // of a shard
 	processes   []*process // the oldest first
@@ -116,8 +118,8 @@ func (s *seen) failure() string {
 var endsWithThis = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 
 // open starts a coordinator on a directory.
-func open(ctx context.Context, ergoflow, dir string, functions int, gossip bool, pace float64) (*cluster, error) {
-	c := &cluster{gossip: gossip, pace: pace, functions: functions, events: make(chan event, 1<<16),
+func open(ctx context.Context, ergoflow, dir string, functions, groups int, gossip bool, pace float64) (*cluster, error) {
+	c := &cluster{gossip: gossip, groups: groups, pace: pace, functions: functions, events: make(chan event, 1<<16),
 		seen: seen{formed: map[uint64]bool{}, failures: map[string]int{}}}
 	c.seen.reset()
 	log, err := os.Create(filepath.Join(dir, "log"))
@@ -161,7 +163,7 @@ func (p *process) end(s syscall.Signal) {
 
 // add starts a process of so many stubs, one of several that start at the same time.
 func (c *cluster) add(count, several int) error {
-	o := order{Control: c.addresses.Control, Version: c.addresses.Version, First: c.next, Count: count, Functions: c.functions}
+	o := order{Control: c.addresses.Control, Version: c.addresses.Version, First: c.next, Count: count, Functions: c.functions, Groups: c.groups}
 	if c.pace > 0 {
 		o.Every = time.Duration(float64(several) / c.pace * float64(time.Second))
 	}
@@ -229,6 +231,24 @@ func (c *cluster) awaitStep(ctx context.Context, after uint64, world int) error 
 	return c.await(ctx, fmt.Sprintf("a step of %d members after generation %d", world, after), func(s *seen) bool {
 		return s.generation > after && s.world == world && s.stepped == world
 	})
+}
+
+// listed asks the coordinator for its list of members, and counts the stubs in it.
+func (c *cluster) listed() (stubs int, err error) {
+	if !c.gossip {
+		return 0, nil
+	}
+	g, err := gossip.Join(context.Background(), gossip.Config{Name: "observer", Bind: "127.0.0.1:0", Seeds: []string{c.addresses.Gossip},
+		Wait: time.Minute, Sparing: true, Meta: gossip.Meta{Role: gossip.RoleWorker}})
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range g.Members() {
+		if isStub(m.Name) {
+			stubs++
+		}
+	}
+	return stubs, g.Close()
 }
 
 // usage is what a process has used.

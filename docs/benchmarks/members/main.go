@@ -1,7 +1,7 @@
 // Command members measures how a coordinator copes with many workers, in Markdown:
 //
 //	go build -o bin/members ./docs/benchmarks/members
-//	bin/members [-gossip=false] [-pace R] [-functions F] [-limit D] bin/ergoflow N...
+//	bin/members [-gossip=false] [-lists L] [-pace R] [-functions F] [-limit D] bin/ergoflow N...
 //
 // For each N it starts the coordinator and ten processes of N/10 stub workers. Stubs have a
 // connection, a session and a member of the gossip each, and compute nothing: a step is a message
@@ -17,7 +17,11 @@
 //   - the replacement of all, a tenth at a time: a process leaves in order, another one comes, and
 //     the next leaves when all members of the new generation have made a step.
 //
-// It prints what the coordinator's process has used in each, and its peak of memory.
+// It prints what the coordinator's process has used in each, its peak of memory, and how many stubs
+// its gossip lists.
+//
+// A member of the gossip lists all others. With -lists L a stub lists about L others, and the
+// coordinator: N/L groups know only one another. The coordinator lists all.
 package main
 
 import (
@@ -54,6 +58,7 @@ func main() {
 
 func measureAll() error {
 	gossip := flag.Bool("gossip", true, "have every stub gossip")
+	lists := flag.Int("lists", 0, "stubs that each stub lists; 0: all")
 	pace := flag.Float64("pace", 0, "stubs that begin in a second; 0: all at once")
 	functions := flag.Int("functions", 65_536, "functions of the data set, at least: shards have equally many")
 	limit := flag.Duration("limit", 5*time.Minute, "time for each number of workers")
@@ -63,14 +68,18 @@ func measureAll() error {
 		os.Exit(2)
 	}
 	var failures error
-	fmt.Println("| workers | what | seconds | rate | generations | sessions lost | coordinator: CPU, s | memory, MiB |\n|---:|---|---:|---:|---:|---:|---:|---:|")
+	fmt.Println("| workers | what | seconds | rate | generations | sessions lost | coordinator: CPU, s | memory, MiB | stubs in its gossip |\n|---:|---|---:|---:|---:|---:|---:|---:|---:|")
 	for _, text := range flag.Args()[1:] {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 2 {
 			return fmt.Errorf("%q is not a number of workers, 2 or more", text)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), *limit)
-		if err := measure(ctx, flag.Arg(0), n, *functions, *gossip, *pace); err != nil {
+		groups := 1
+		if *lists > 0 {
+			groups = max(1, n / *lists)
+		}
+		if err := measure(ctx, flag.Arg(0), n, *functions, groups, *gossip, *pace); err != nil {
 			failures = errors.Join(failures, fmt.Errorf("%d workers: %w", n, err))
 		}
 		cancel()
@@ -90,14 +99,14 @@ type measurement struct {
 	members int // of a generation of all
 }
 
-func measure(ctx context.Context, program string, n, functions int, gossip bool, pace float64) (err error) {
+func measure(ctx context.Context, program string, n, functions, groups int, gossip bool, pace float64) (err error) {
 	dir, err := os.MkdirTemp("", "members")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	members := min(n, ergoflow.MaxWorld)
-	c, err := open(ctx, program, dir, (functions+members-1)/members, gossip, pace)
+	c, err := open(ctx, program, dir, (functions+members-1)/members, groups, gossip, pace)
 	if err != nil {
 		return err
 	}
@@ -120,8 +129,12 @@ func (m *measurement) report(what string, seconds float64, rate string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("| %d | %s | %.2f | %s | %d | %d | %.2f | %.0f, peak %.0f |\n", m.n, what, seconds, rate,
-		len(m.seen.formed)-m.formed, m.seen.lost-m.lost, u.cpu-m.before.cpu, u.now, u.peak)
+	listed, err := m.listed()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| %d | %s | %.2f | %s | %d | %d | %.2f | %.0f, peak %.0f | %d |\n", m.n, what, seconds, rate,
+		len(m.seen.formed)-m.formed, m.seen.lost-m.lost, u.cpu-m.before.cpu, u.now, u.peak, listed)
 	m.before, m.formed, m.lost = u, len(m.seen.formed), m.seen.lost
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -28,6 +30,7 @@ type order struct {
 	Control, Gossip, Version string        // Gossip is empty: the stubs do not gossip
 	First, Count             int           // of the stubs' numbers
 	Functions                int           // of a shard
+	Groups                   int           // of stubs that list one another
 	Every                    time.Duration // between the beginnings of two stubs
 }
 
@@ -97,7 +100,7 @@ func (o order) live(drain context.Context, number int, tell func(event)) error {
 	s := stub{order: o, number: number, tell: tell}
 	if o.Gossip != "" {
 		g, err := gossip.Join(context.Background(), gossip.Config{Name: s.id(), Bind: "127.0.0.1:0", Seeds: []string{o.Gossip}, Wait: time.Minute, Sparing: true,
-			Meta: gossip.Meta{Role: gossip.RoleWorker, DataAddress: s.address(), Device: "stub", Version: o.Version}})
+			Lists: s.lists(), Meta: gossip.Meta{Role: gossip.RoleWorker, DataAddress: s.address(), Device: "stub", Version: o.Version}})
 		if err != nil {
 			return err
 		}
@@ -134,7 +137,23 @@ type stub struct {
 	pullers    sync.WaitGroup
 }
 
-func (s *stub) id() string { return fmt.Sprintf("stub-%05d", s.number) }
+const idPrefix = "stub-"
+
+func (s *stub) id() string { return fmt.Sprintf("%s%05d", idPrefix, s.number) }
+
+func isStub(id string) bool { return strings.HasPrefix(id, idPrefix) }
+
+// lists says which members the stub lists: those of its group, which are in all processes, and
+// all that are no stubs.
+func (s *stub) lists() func(id string) bool {
+	if s.Groups == 1 {
+		return nil
+	}
+	return func(id string) bool {
+		number, err := strconv.Atoi(strings.TrimPrefix(id, idPrefix))
+		return !isStub(id) || err == nil && number%s.Groups == s.number%s.Groups
+	}
+}
 
 // address is one that no other stub has. Nothing listens there.
 func (s *stub) address() string {
