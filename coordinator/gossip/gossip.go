@@ -66,7 +66,7 @@ type Config struct {
 	// Keys encrypt the gossip: the first encrypts, all decrypt. There may be two. None: plain
 	// text.
 	Keys []keys.Key
-	// Sparing has this member send a packet a second instead of fifteen. Changes reach the others later.
+	// Sparing has this member send a packet a second instead of fifteen, and a probe in 20 s. Changes reach the others later.
 	// It is for benchmarks, where members share the processors that each would have to itself.
 	Sparing bool
 	// Lists says by its name whether this member lists another one; nil: it lists all. It is for
@@ -187,9 +187,16 @@ const (
 	loopbackGossip = 200 * time.Millisecond
 )
 
-// sparingLists is the time between two exchanges of whole lists, of which a member has 300 KB where
-// there are a thousand. memberlist makes it longer with their number.
-const sparingLists = time.Minute
+// A member that is sparing gossips once a second, and has time to answer: with ten thousand on two
+// processors each waits for seconds.
+const (
+	sparingGossip = time.Second
+	sparingProbes = 20 * time.Second // between two probes of a member
+	sparingAnswer = 10 * time.Second // until others are asked to probe the same one
+	// sparingLists is the time between two exchanges of whole lists, of which a member has 300 KB
+	// where there are a thousand. memberlist makes it longer with their number.
+	sparingLists = time.Minute
+)
 
 // profile is memberlist's LAN timing, and on loopback its local timing with slower probes.
 func (g *Gossip) profile(c Config, host string, port int) *memberlist.Config {
@@ -199,7 +206,8 @@ func (g *Gossip) profile(c Config, host string, port int) *memberlist.Config {
 		conf.ProbeInterval, conf.ProbeTimeout, conf.GossipInterval = loopbackProbes, loopbackAnswer, loopbackGossip
 	}
 	if c.Sparing {
-		conf.GossipInterval, conf.GossipNodes, conf.PushPullInterval = time.Second, 1, sparingLists
+		conf.GossipInterval, conf.GossipNodes, conf.PushPullInterval = sparingGossip, 1, sparingLists
+		conf.ProbeInterval, conf.ProbeTimeout = sparingProbes, sparingAnswer
 	}
 	if c.Lists != nil {
 		conf.Logger = log.New(io.Discard, "", 0) // it would format a line for each member that is left out

@@ -73,18 +73,9 @@ func TestNATSAccounts(t *testing.T) {
 func useAccounts(t *testing.T, c natstest.Cluster, replicas int, coordinator, worker jobs.Access, domain string) {
 	t.Helper()
 	coordinator.Domain, worker.Domain = domain, domain
-	var queue *jobs.Queue
-	if err := storetest.Await(t.Context(), func() (err error) {
-		queue, err = jobs.Open(t.Context(), c.URL(), coordinator, replicas)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	queue := opened(t, c, coordinator, replicas)
 	defer queue.Close()
-	again, err := jobs.Open(t.Context(), c.URL(), coordinator, replicas) // the streams are there
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := opened(t, c, coordinator, replicas) // the streams are there
 	again.Close()
 	at := fmt.Sprintf("nats://shards?replicas=%d&domain=%s&server=%s", replicas, domain, url.QueryEscape(c.URL()))
 	own := storetest.Open(t, at, store.Options{Access: coordinator, Create: true})

@@ -34,10 +34,7 @@ func TestNATSCluster(t *testing.T) {
 	}
 	t.Parallel()
 	c := natstest.Start(t, 3, "")
-	queue, err := opened(t, c, jobs.Access{}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	queue := opened(t, c, jobs.Access{}, 3)
 	defer queue.Close()
 	at := "nats://shards?replicas=3&server=" + url.QueryEscape(c.URL())
 	own := storetest.Open(t, at, store.Options{Create: true})
@@ -126,13 +123,15 @@ func TestNATSCluster(t *testing.T) {
 }
 
 // opened opens the queue once the servers of a new cluster have all that they need.
-func opened(t *testing.T, c natstest.Cluster, a jobs.Access, replicas int) (queue *jobs.Queue, err error) {
+func opened(t *testing.T, c natstest.Cluster, a jobs.Access, replicas int) (queue *jobs.Queue) {
 	t.Helper()
-	err = storetest.Await(t.Context(), func() (err error) {
+	if err := storetest.Await(t.Context(), func() (err error) {
 		queue, err = jobs.Open(t.Context(), c.URL(), a, replicas)
 		return err
-	})
-	return queue, err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return queue
 }
 
 // offered publishes the jobs of a run once the servers have a leader for each stream: until then they

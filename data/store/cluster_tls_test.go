@@ -49,10 +49,7 @@ func TestNATSClusterTLS(t *testing.T) {
 			t.Errorf("%s takes a server with a stranger's certificate: %v", s.Name, err)
 		}
 	}
-	queue, err := opened(t, c, coordinator, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	queue := opened(t, c, coordinator, 3)
 	defer queue.Close()
 	refusesStrangers(t, c, coordinator)
 	one := c[0].URL

@@ -13,8 +13,11 @@ func Open(t *testing.T, location string, o store.Options) store.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Open(t.Context(), l, o)
-	if err != nil {
+	var s store.Store
+	if err := Await(t.Context(), func() (err error) { // servers that elect a leader do not answer
+		s, err = store.Open(t.Context(), l, o)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })

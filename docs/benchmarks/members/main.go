@@ -21,7 +21,8 @@
 // its gossip lists.
 //
 // A member of the gossip lists all others. With -lists L a stub lists about L others, and the
-// coordinator: N/L groups know only one another. The coordinator lists all.
+// coordinator: N/L groups know only one another. The coordinator lists all. Those that begin first
+// join at the coordinator, and the others at a stub of their group.
 package main
 
 import (

@@ -99,7 +99,7 @@ func runStubs(encoded string) error {
 func (o order) live(drain context.Context, number int, tell func(event)) error {
 	s := stub{order: o, number: number, tell: tell}
 	if o.Gossip != "" {
-		g, err := gossip.Join(context.Background(), gossip.Config{Name: s.id(), Bind: "127.0.0.1:0", Seeds: []string{o.Gossip}, Wait: time.Minute, Sparing: true,
+		g, err := gossip.Join(context.Background(), gossip.Config{Name: s.id(), Bind: gossipAddress(number), Seeds: []string{s.seed()}, Wait: time.Minute, Sparing: true,
 			Lists: s.lists(), Meta: gossip.Meta{Role: gossip.RoleWorker, DataAddress: s.address(), Device: "stub", Version: o.Version}})
 		if err != nil {
 			return err
@@ -155,10 +155,25 @@ func (s *stub) lists() func(id string) bool {
 	}
 }
 
-// address is one that no other stub has. Nothing listens there.
-func (s *stub) address() string {
-	const perHost = 250
-	return fmt.Sprintf("127.1.%d.%d:7080", s.number/perHost, 1+s.number%perHost)
+// host is a loopback address that no other stub has: ports of one address would not be enough for ten
+// thousand.
+func host(number int) string {
+	const last = 250
+	return fmt.Sprintf("127.1.%d.%d", number/last, 1+number%last)
+}
+
+// address is that of the ring, where nothing listens.
+func (s *stub) address() string { return host(s.number) + ":7080" }
+
+func gossipAddress(number int) string { return host(number) + ":7946" }
+
+// seed is the coordinator, or the stub of the same group that has begun before in this process: a
+// newcomer gets the list of its seed, and the coordinator's has all.
+func (s *stub) seed() string {
+	if before := s.number - s.Groups; s.Groups > 1 && before >= s.First {
+		return gossipAddress(before)
+	}
+	return s.Gossip
 }
 
 var errRefused = errors.New("refused")
