@@ -11,8 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"log/slog"
 	"net"
 	"slices"
@@ -66,8 +64,8 @@ type Config struct {
 	// Keys encrypt the gossip: the first encrypts, all decrypt. There may be two. None: plain
 	// text.
 	Keys []keys.Key
-	// Sparing has this member send a packet a second instead of fifteen, and a probe in 20 s. Changes reach the others later.
-	// It is for benchmarks, where members share the processors that each would have to itself.
+	// Sparing has this member send a packet a second instead of fifteen, and a probe in 20 s. Changes
+	// reach the others later. It is for benchmarks, where members share the processors that each would have to itself.
 	Sparing bool
 	// Lists says by its name whether this member lists another one; nil: it lists all. It is for
 	// benchmarks, where the lists of ten thousand members would not fit into one machine.
@@ -209,11 +207,6 @@ func (g *Gossip) profile(c Config, host string, port int) *memberlist.Config {
 		conf.GossipInterval, conf.GossipNodes, conf.PushPullInterval = sparingGossip, 1, sparingLists
 		conf.ProbeInterval, conf.ProbeTimeout = sparingProbes, sparingAnswer
 	}
-	if c.Lists != nil {
-		conf.Logger = log.New(io.Discard, "", 0) // it would format a line for each member that is left out
-	} else {
-		conf.Logger = slog.NewLogLogger(newQuiet(slog.Default().Handler()), slog.LevelDebug)
-	}
 	conf.TCPTimeout = min(conf.TCPTimeout, dialTimeout)
 	conf.Name = c.Name
 	conf.BindAddr, conf.BindPort = host, port
@@ -224,6 +217,7 @@ func (g *Gossip) profile(c Config, host string, port int) *memberlist.Config {
 	conf.Ping = delegate{g}
 	conf.GossipToTheDeadTime = forgetting
 	conf.EnableCompression = false // a packet has 1,400 bytes at most, and memberlist allocates 64 KiB to compress each
+	conf.Logger = slog.NewLogLogger(newQuiet(slog.Default().Handler()), slog.LevelDebug)
 	return conf
 }
 

@@ -160,9 +160,9 @@ func offered(t *testing.T, queue *jobs.Queue, run string, n int) (results <-chan
 // when they have done some. A job puts an object.
 func underDisturbance(t *testing.T, queue *jobs.Queue, own store.Store, at, run, servers string, worker jobs.Access, disturb func()) {
 	t.Helper()
+	results := offered(t, queue, run, clusterJobs)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	results := offered(t, queue, run, clusterJobs)
 	made := make(chan int)
 	working, stop := context.WithCancel(ctx)
 	defer stop()

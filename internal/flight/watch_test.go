@@ -127,7 +127,7 @@ func TestStateOf(t *testing.T) {
 // TestSleeps is the process of TestStateOf.
 func TestSleeps(t *testing.T) {
 	if os.Getenv("ERGOFLOW_TEST_SLEEPS") == "" {
-		t.Skip("for TestStateOf")
+		t.Skip("it is the process that TestStateOf starts and looks at")
 	}
 	os.Stdout.WriteString("x")
 	os.Stdin.Read(make([]byte, 1))

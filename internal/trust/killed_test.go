@@ -66,7 +66,7 @@ var disturbed = []string{"write", "fsync", "renameat", "unlinkat", "fchmod", "mk
 // undisturbed.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts more than a hundred processes")
+		t.Skip("-short: it starts more than a hundred processes, more than a minute under the race detector")
 	}
 	killtest.Need(t)
 	// The last renewal is of a process that was away: the CA of its certificate is gone, and

@@ -25,14 +25,19 @@ import (
 type cluster struct {
 	coordinator *exec.Cmd
 	addresses   coordinator.Addresses
-	gossip      bool
-	groups      int        // of stubs that list one another
-	pace        float64    // stubs that begin in a second; 0: all at once
-	functions   int        // of a shard
-	processes   []*process // the oldest first
-	next        int        // number of the next stub
-	events      chan event // of all processes
-	seen        seen
+	settings
+	functions int        // of a shard
+	processes []*process // the oldest first
+	next      int        // number of the next stub
+	events    chan event // of all processes
+	seen      seen
+}
+
+// settings are what the stubs are told.
+type settings struct {
+	gossip bool
+	groups int     // of stubs that list one another
+	pace   float64 // stubs that begin in a second; 0: all at once
 }
 
 // process has stubs.
@@ -118,8 +123,8 @@ func (s *seen) failure() string {
 var endsWithThis = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 
 // open starts a coordinator on a directory.
-func open(ctx context.Context, ergoflow, dir string, functions, groups int, gossip bool, pace float64) (*cluster, error) {
-	c := &cluster{gossip: gossip, groups: groups, pace: pace, functions: functions, events: make(chan event, 1<<16),
+func open(ctx context.Context, ergoflow, dir string, functions int, s settings) (*cluster, error) {
+	c := &cluster{settings: s, functions: functions, events: make(chan event, 1<<16),
 		seen: seen{formed: map[uint64]bool{}, failures: map[string]int{}}}
 	c.seen.reset()
 	log, err := os.Create(filepath.Join(dir, "log"))

@@ -76,11 +76,11 @@ func measureAll() error {
 			return fmt.Errorf("%q is not a number of workers, 2 or more", text)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), *limit)
-		groups := 1
+		s := settings{gossip: *gossip, groups: 1, pace: *pace}
 		if *lists > 0 {
-			groups = max(1, n / *lists)
+			s.groups = max(1, n / *lists)
 		}
-		if err := measure(ctx, flag.Arg(0), n, *functions, groups, *gossip, *pace); err != nil {
+		if err := measure(ctx, flag.Arg(0), n, *functions, s); err != nil {
 			failures = errors.Join(failures, fmt.Errorf("%d workers: %w", n, err))
 		}
 		cancel()
@@ -100,14 +100,14 @@ type measurement struct {
 	members int // of a generation of all
 }
 
-func measure(ctx context.Context, program string, n, functions, groups int, gossip bool, pace float64) (err error) {
+func measure(ctx context.Context, program string, n, functions int, s settings) (err error) {
 	dir, err := os.MkdirTemp("", "members")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	members := min(n, ergoflow.MaxWorld)
-	c, err := open(ctx, program, dir, (functions+members-1)/members, groups, gossip, pace)
+	c, err := open(ctx, program, dir, (functions+members-1)/members, s)
 	if err != nil {
 		return err
 	}

@@ -143,15 +143,15 @@ func (s *stub) id() string { return fmt.Sprintf("%s%05d", idPrefix, s.number) }
 
 func isStub(id string) bool { return strings.HasPrefix(id, idPrefix) }
 
-// lists says which members the stub lists: those of its group, which are in all processes, and
-// all that are no stubs.
+// lists says which members the stub lists: its group, which is in all processes, and those that are
+// no stubs.
 func (s *stub) lists() func(id string) bool {
 	if s.Groups == 1 {
 		return nil
 	}
 	return func(id string) bool {
 		number, err := strconv.Atoi(strings.TrimPrefix(id, idPrefix))
-		return !isStub(id) || err == nil && number%s.Groups == s.number%s.Groups
+		return err != nil || number%s.Groups == s.number%s.Groups
 	}
 }
 
