@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/gossip/keys"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/worker/enroll"
 )
 
@@ -27,7 +28,8 @@ func (w *worker) introduction(ctx context.Context, join []string) (seeds []strin
 		if failed == nil {
 			return []string{at.Gossip}, at.Keys, nil
 		}
-		if !errors.Is(failed, enroll.ErrUnreachable) || time.Since(began) > introduceWait {
+		restarting := errors.Is(failed, enroll.ErrUnreachable) || errors.Is(failed, secure.ErrEnded)
+		if !restarting || time.Since(began) > introduceWait {
 			return nil, keys.Set{}, failed
 		}
 		select {

@@ -16,8 +16,9 @@ var (
 	ErrUntrusted = errors.New("no trusted connection")
 	// ErrPlain: the other side speaks plain text.
 	ErrPlain = errors.New("the other side speaks plain text, and this one TLS alone")
-	// ErrHandshake: the other side ended the handshake.
-	ErrHandshake = errors.New("the other side ended the TLS handshake")
+	// ErrEnded: the other side ended the connection before its first answer. It does not trust
+	// this side, or it has just ended itself.
+	ErrEnded = errors.New("the other side ended the connection before it answered")
 )
 
 // explain says what a failed handshake means.
@@ -27,7 +28,7 @@ func explain(err error) error {
 	case errors.As(err, &header):
 		return ErrPlain
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return ErrHandshake
+		return ErrEnded
 	}
 	return err
 }
@@ -38,13 +39,17 @@ func explain(err error) error {
 func Failure(err error) error {
 	said := status.Convert(err).Message()
 	if _, reason, ok := strings.Cut(said, "authentication handshake failed: "); ok {
-		return fmt.Errorf("%w: %s", ErrUntrusted, strings.TrimSuffix(reason, `"`))
+		reason = strings.TrimSuffix(reason, `"`)
+		if reason == ErrEnded.Error() {
+			return fmt.Errorf("%w: %w", ErrUntrusted, ErrEnded)
+		}
+		return fmt.Errorf("%w: %s", ErrUntrusted, reason)
 	}
 	if _, reason, ok := strings.Cut(said, "remote error: tls: "); ok {
 		return fmt.Errorf("%w: the other side refuses this side's certificate (%s)", ErrUntrusted, strings.TrimSuffix(reason, `"`))
 	}
 	if strings.Contains(said, "error reading server preface") {
-		return fmt.Errorf("%w: the other side ended the connection: it may speak TLS, and this one plain text", ErrUntrusted)
+		return fmt.Errorf("%w: %w: it may speak TLS, and this one plain text", ErrUntrusted, ErrEnded)
 	}
 	return nil
 }

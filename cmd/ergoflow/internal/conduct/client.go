@@ -138,6 +138,12 @@ func (c *Client) load(ctx context.Context, run string) ([]byte, error) {
 	return wire.ReadCheckpoint(first.GetHeader(), stream.Recv)
 }
 
+// restarting says whether the error of a call may be that of a coordinator that has ended, and is
+// started again. One that is killed while a connection is made to it ends that connection.
+func restarting(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, secure.ErrEnded)
+}
+
 // rpcError says what failed and why, without gRPC's wrapping.
 func rpcError(what string, err error) error {
 	st, ok := grpcstatus.FromError(err)

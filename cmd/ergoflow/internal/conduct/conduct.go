@@ -4,7 +4,6 @@ package conduct
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -114,7 +113,7 @@ func (c *Client) submit(ctx context.Context, local *cluster, o Options) (id queu
 func (c *cluster) insist(ctx context.Context, call func() error) error {
 	for begin := time.Now(); ; {
 		err := call()
-		if c == nil || !errors.Is(err, ErrUnreachable) || time.Since(begin) > restartPatience {
+		if c == nil || !restarting(err) || time.Since(begin) > restartPatience {
 			return err
 		}
 		if gone := c.err(coordinator.Status{}); gone != nil {

@@ -64,7 +64,7 @@ func (c *Client) follow(ctx context.Context, id queue.ID, o Options, local *clus
 			if reached, err := f.show(st, o.Until); reached || err != nil {
 				return Result{Stages: f.stages, Status: st}, err
 			}
-		case !errors.Is(err, ErrUnreachable):
+		case !restarting(err):
 			return Result{}, err
 		case away.IsZero(): // not since the last answer: this process may have been stopped since then, by Ctrl-Z
 			away = time.Now()

@@ -27,6 +27,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
 // script is a coordinator that answers with one status after another, then with the last
@@ -81,26 +82,33 @@ func TestFollowReplaced(t *testing.T) {
 type away struct {
 	script
 	asked int
+	said  string // what the call that it did not answer ended with
 }
 
 func (a *away) Runs(context.Context, *wire.RunsRequest, ...grpc.CallOption) (*wire.RunsReply, error) {
 	if a.asked++; a.asked == 1 {
-		return nil, status.Error(codes.Unavailable, "the coordinator ends")
+		return nil, status.Error(codes.Unavailable, a.said)
 	}
 	return &wire.RunsReply{Json: []byte(`[{"id": 7, "kind": "train", "state": "ended", "outcome": "done"}]`)}, nil
 }
 
 // TestFollowQueuedRestart: a coordinator that is away when it is asked for a run of its
-// queue has not replaced the run.
+// queue has not replaced the run. It may have been killed while a connection was made to it.
 func TestFollowQueuedRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		control := &away{script: script{statuses: []coordinator.Status{running("theirs", machine.StateTraining)}}}
-		c := Client{Control: control}
-		_, err := c.follow(t.Context(), 7, Options{Plan: ergoflow.Plan{Run: "ours"}, Until: wire.Stage_STAGE_TRAIN, Out: os.Stderr}, nil)
-		if err != nil || control.asked != 2 {
-			t.Errorf("asked %d times for the run, then %v", control.asked, err)
-		}
-	})
+	for _, said := range []string{
+		"the coordinator ends",
+		"connection error: desc = \"error reading server preface: EOF\"",
+		"connection error: desc = \"transport: authentication handshake failed: " + secure.ErrEnded.Error() + "\"",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			control := &away{script: script{statuses: []coordinator.Status{running("theirs", machine.StateTraining)}}, said: said}
+			c := Client{Control: control}
+			_, err := c.follow(t.Context(), 7, Options{Plan: ergoflow.Plan{Run: "ours"}, Until: wire.Stage_STAGE_TRAIN, Out: os.Stderr}, nil)
+			if err != nil || control.asked != 2 {
+				t.Errorf("%s: asked %d times for the run, then %v", said, control.asked, err)
+			}
+		})
+	}
 }
 
 // stopped is what a command sees that somebody stops for an hour, by Ctrl-Z, while it asks a second
