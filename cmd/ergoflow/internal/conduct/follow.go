@@ -157,6 +157,9 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 			f.generated(st)
 		}
 		f.leave("train", trainDetail(st), fmt.Sprintf("%d steps", st.Steps))
+		if len(f.stages) == 1 { // an earlier command trained: how long that took is unknown here
+			f.stages = nil
+		}
 		return true, nil
 	case machine.StateFailed:
 		return false, f.failed(st.Failure)

@@ -111,6 +111,24 @@ func TestFollowQueuedRestart(t *testing.T) {
 	}
 }
 
+// TestFollowTrained: a run that was trained before the command began has no times. What the command
+// waited for is not how long training took.
+func TestFollowTrained(t *testing.T) {
+	trained := running("ours", machine.StateDone)
+	for want, statuses := range map[int][]coordinator.Status{
+		0: {trained},
+		2: {running("ours", machine.StateTraining), trained},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := Client{Control: &script{statuses: statuses}}
+			r, err := c.follow(t.Context(), 0, Options{Plan: ergoflow.Plan{Run: "ours"}, Until: wire.Stage_STAGE_TRAIN, Out: os.Stderr}, nil)
+			if err != nil || len(r.Stages) != want {
+				t.Errorf("after %d statuses it has the times %v, %v", len(statuses), r.Stages, err)
+			}
+		})
+	}
+}
+
 // stopped is what a command sees that somebody stops for an hour, by Ctrl-Z, while it asks a second
 // time: meanwhile the coordinator has ended the connection.
 type stopped struct {
