@@ -21,7 +21,7 @@ func TestSizes(t *testing.T) {
 		{"rare1d", "full", 32256, 2513792, 8192, 64512},
 		{"vn1d", "scaled", 32256, 940928, 1024, 64512},
 		{"rare1d", "scaled", 32256, 2513792, 1024, 64512},
-		{"vn1d", "best", 32256, 955744, 1024, 258048},
+		{"vn1d", "best", 8064, 955744, 16384, 258048},
 		{"rare1d", "best", 32256, 2513792, 1024, 258048},
 		{"cn2d", "full", 8192, 1126338, 32768, 65536},
 		{"cn2d_grid", "full", 8192, 971808, 32768, 65536},
@@ -53,9 +53,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The preset best is compared with scaled: updates, batches, optimizer, number of parameters
-// (to 2 %), held-out functions, references and evaluation are those of scaled. The test names
-// all differences.
+// The preset best is compared with scaled: number of parameters (to 2 %), held-out functions,
+// references and evaluation are those of scaled, and of rare1d also updates, batches and
+// optimizer. The test names all differences.
 func TestBestIsComparedWithScaled(t *testing.T) {
 	for _, name := range []string{"vn1d", "rare1d"} {
 		scaled, err := Load(name, "scaled", "", nil)
@@ -65,9 +65,6 @@ func TestBestIsComparedWithScaled(t *testing.T) {
 		best, err := Load(name, "best", "", nil)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if best.Steps() != scaled.Steps() {
-			t.Errorf("%s: %d updates, scaled has %d", name, best.Steps(), scaled.Steps())
 		}
 		if got, want := best.Velocity().Layout().Size(), scaled.Velocity().Layout().Size(); 50*max(got-want, want-got) > want {
 			t.Errorf("%s: %d parameters, scaled has %d", name, got, want)
@@ -80,6 +77,10 @@ func TestBestIsComparedWithScaled(t *testing.T) {
 		best.Data.Training.Chains = scaled.Data.Training.Chains
 		best.Model.DeepONet.Fields, best.Model.DeepONet.Hidden = scaled.Model.DeepONet.Fields, scaled.Model.DeepONet.Hidden
 		best.Training.Coupling = scaled.Training.Coupling
+		if name == "vn1d" { // shared points
+			best.Training.Points, best.Training.Epochs, best.Training.LearningRate = 0, scaled.Training.Epochs, scaled.Training.LearningRate
+			best.Training.BatchFunctions, best.Training.BatchSamples = scaled.Training.BatchFunctions, scaled.Training.BatchSamples
+		}
 		if !reflect.DeepEqual(best, scaled) {
 			t.Errorf("%s: best is %+v, scaled %+v", name, best, scaled)
 		}

@@ -41,7 +41,7 @@ func TestPresetsKeepTheirHashes(t *testing.T) {
 		{"rare1d/full", "92dd7377c7e11a81cdc950a7529223fd", "f17d785baba1aea9af5dbed68cbadc46", "2efee3235ffee0ee"},
 		{"rare1d/scaled", "3500ff3d44a714f5020706f5a8800c60", "e48ffd419ef4aae64905ff5c297bb159", "c7c5ccf4f504d6d6"},
 		{"rare1d/smoke", "0f696887f3909d54de9079b65bb0d498", "45516bd79c27cba77df97d08fdf8aaa0", "912b2a42a06d4c3a"},
-		{"vn1d/best", "23cd57d00ffa56deee9c308465f90073", "c101fb3dc6b14d0257abd9e4d7bb7296", "57a24e24933aa9d5"},
+		{"vn1d/best", "e93138664987515d19279706d8101ae8", "c101fb3dc6b14d0257abd9e4d7bb7296", "6cbe3b0278b99b83"},
 		{"vn1d/demo", "982efde3193ff04a4cbfda90bfa7943f", "6a9d31728dbbde5a59ab5836edf5c186", "f3e2663f0fa3f9b3"},
 		{"vn1d/full", "41dc55740cefbd7e5e33f37a13ea69c5", "4e3a5d542859ef99bf53c387ecb80bd2", "ed490de7d7eb4b95"},
 		{"vn1d/scaled", "9587b3380b172aa083539946442d41f3", "2987093ef08890ec1cf3a03fd282f240", "fa7ce5726379ea53"},
