@@ -73,6 +73,15 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 	}
 }
 
+// latestTerm is the latest in which the gossip has a coordinator that leads; 0: it has none of several.
+func (w *worker) latestTerm() uint64 {
+	members := w.gossip.Load()
+	if members == nil {
+		return 0
+	}
+	return members.Term()
+}
+
 // findCoordinator waits for the pause, and then until gossip names a coordinator. A
 // drain ends it: without a coordinator the worker has nothing to hand over.
 func (w *worker) findCoordinator(ctx context.Context, members *gossip.Gossip, pause time.Duration, avoid string) (string, error) {

@@ -107,7 +107,7 @@ func (s *session) wait(ctx context.Context) error {
 	for {
 		select {
 		case <-ticker.C:
-			s.post(protocol.Tick{})
+			s.post(protocol.Tick{Term: s.w.latestTerm()})
 		case <-drain:
 			drain = nil
 			s.post(protocol.Drain{})

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
@@ -86,21 +87,24 @@ func TestDeposedLeaders(t *testing.T) {
 }
 
 func deposedLeaders(t *testing.T) {
-	e := tiny(t, 800, true)
+	rounds := 1 + *failovers/20
+	e := tiny(t, 500+300*rounds, true)
 	network := hosts.New(t)
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 	c := startSeveral(t, network, 3, 2)
 	c.submit(e)
 	c.until("two workers train", training(2, 20))
 
-	stopped := c.takenOver("stopped", func(lead *daemon) { lead.signal(syscall.SIGSTOP) })
-	<-time.After(6 * time.Second) // longer than the lease, and the wait for holders
-	stopped.signal(syscall.SIGCONT)
-	c.agree()
+	for range rounds {
+		stopped := c.takenOver("stopped", func(lead *daemon) { lead.signal(syscall.SIGSTOP) })
+		<-time.After(6 * time.Second) // longer than the lease, and the wait for holders
+		stopped.signal(syscall.SIGCONT)
+		c.agree()
 
-	cut := c.takenOver("cut off", func(lead *daemon) { lead.host.Unplug() })
-	cut.host.Plug()
-	c.agree()
+		cut := c.takenOver("cut off", func(lead *daemon) { lead.host.Unplug() })
+		cut.host.Plug()
+		c.agree()
+	}
 
 	for _, d := range c.coordinators {
 		before := c.until("two workers train", training(2, 1))
@@ -129,6 +133,20 @@ func (c *severalCluster) takenOver(how string, do func(*daemon)) *daemon {
 	c.t.Helper()
 	lead := c.leading()
 	before := c.until("two workers train", training(2, 1))
+	follows := c.control
+	defer func() { c.control = follows }()
+	var others survivors
+	for _, d := range c.coordinators {
+		if d != lead {
+			conn, err := grpc.NewClient(d.host.Address+":7070", grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			defer conn.Close()
+			others.all = append(others.all, wire.NewControlClient(conn))
+		}
+	}
+	c.control = others
 	do(lead)
 	began := time.Now()
 	c.until("another coordinator has them train", func(now coordinator.Status) bool {
@@ -136,6 +154,22 @@ func (c *severalCluster) takenOver(how string, do func(*daemon)) *daemon {
 	})
 	c.t.Logf("%s: %v until the next step", how, time.Since(began).Round(time.Millisecond))
 	return lead
+}
+
+// survivors are the coordinators that follow, of which one will lead and answer. A client that follows
+// the leader waits up to 2 s for one that is silent, and would time that.
+type survivors struct {
+	wire.ControlClient
+	all []wire.ControlClient
+}
+
+func (s survivors) Status(ctx context.Context, r *wire.StatusRequest, o ...grpc.CallOption) (reply *wire.StatusReply, err error) {
+	for _, c := range s.all {
+		if reply, err = c.Status(ctx, r, o...); err == nil {
+			return reply, nil
+		}
+	}
+	return nil, err
 }
 
 // startSeveral starts coordinators, each on a host and in a directory of its own, and workers.

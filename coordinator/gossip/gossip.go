@@ -394,6 +394,12 @@ func (g *Gossip) coordinator(avoid string) (found Member, ok bool) {
 	return found, ok
 }
 
+// Term is the latest in which a coordinator of this list leads, of several; 0: none.
+func (g *Gossip) Term() uint64 {
+	leader, _ := g.coordinator("")
+	return leader.Meta.Term
+}
+
 // Changed returns a channel that is closed when a member next joins, leaves or changes
 // its metadata.
 func (g *Gossip) Changed() <-chan struct{} {

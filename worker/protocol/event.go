@@ -16,8 +16,8 @@ type (
 	Received struct{ Message message.FromCoordinator }
 	// Broken: the stream ended.
 	Broken struct{ Err error }
-	// Tick tells the time.
-	Tick struct{}
+	// Tick tells the time, and the latest term in which the gossip has a coordinator that leads.
+	Tick struct{ Term uint64 }
 	// Drain: the process is asked to leave.
 	Drain struct{}
 	// Refused: the worker refused a stream to its data port.

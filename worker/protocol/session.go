@@ -15,6 +15,10 @@ const helloTimeout = 5 * time.Second
 // lost with it, waits for a silent coordinator. A coordinator pings every half second.
 const drainPatience = 2 * time.Second
 
+// deposedPatience is a leader's silence after which the worker leaves it for the leader of a later
+// term. A made-up leader of the gossip does not part it from one that speaks.
+const deposedPatience = time.Second
+
 // Session is the state of one connection to the coordinator. It is not for use
 // by several goroutines.
 type Session struct {
@@ -22,6 +26,7 @@ type Session struct {
 	now         time.Time // of the event being handled
 	heard       time.Time // last message of the coordinator
 	patience    time.Duration
+	term        uint64 // in which the coordinator leads; 0: it is the only one
 	lease       lease
 	over        bool
 	draining    bool                // the worker has asked to leave
@@ -63,6 +68,9 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 	case Tick:
 		if silence := now.Sub(s.heard); silence > s.patience {
 			s.end(fmt.Errorf("%w for %v", ErrSilent, silence.Round(10*time.Millisecond)))
+			return s.effects
+		} else if e.Term > s.term && silence > deposedPatience {
+			s.end(fmt.Errorf("%w for %v, and another leads in term %d", ErrSilent, silence.Round(10*time.Millisecond), e.Term))
 			return s.effects
 		} else if s.draining && !s.hello.HasState && s.plan.Run == "" && silence > drainPatience {
 			s.end(fmt.Errorf("%w: the coordinator is silent for %v, and this worker has no state to hand over", ErrLeft, silence.Round(10*time.Millisecond)))
@@ -130,12 +138,13 @@ func (s *Session) receive(received message.FromCoordinator) {
 // welcome takes over the coordinator's times. The coordinator's patience with a silent
 // worker is short, since training waits for that worker. A worker's patience with a
 // silent coordinator is long. A killed coordinator breaks its streams at once: only one
-// whose host was stopped, cut off or overloaded is silent. No other coordinator takes over
-// meanwhile, and reconnecting costs a generation.
+// whose host was stopped, cut off or overloaded is silent. Reconnecting costs a generation, and
+// helps only where another coordinator leads meanwhile; the gossip has its term.
 func (s *Session) welcome(w message.Welcome) {
 	if w.Patience > 0 {
 		s.patience = w.Patience
 	}
+	s.term = w.Term
 	s.lease.length = w.Lease
 }
 

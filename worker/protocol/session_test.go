@@ -346,6 +346,18 @@ func TestPatience(t *testing.T) {
 	d.expect(Tick{}, "end: the coordinator is silent for 10s")
 }
 
+// It ends sooner where the gossip has a leader of a later term, and the present one is silent.
+func TestDeposedCoordinator(t *testing.T) {
+	d := &driver{t: t, now: time.Unix(1000, 0), s: NewSession(message.Hello{})}
+	d.expect(Opened{}, "hello")
+	d.expect(Received{message.Welcome{Patience: 3 * time.Second, Term: 4}}, "")
+	d.expect(Tick{Term: 5}, "") // it has just spoken
+	d.now = d.now.Add(1010 * time.Millisecond)
+	d.expect(Tick{Term: 4}, "")
+	d.expect(Tick{}, "")
+	d.expect(Tick{Term: 5}, "end: the coordinator is silent for 1.01s, and another leads in term 5")
+}
+
 // It ends sooner if the coordinator never answers.
 func TestNoWelcome(t *testing.T) {
 	d := &driver{t: t, now: time.Unix(0, 0), s: NewSession(message.Hello{})}

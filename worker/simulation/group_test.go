@@ -129,6 +129,17 @@ func (w *world) reached(p *process) *coordinator {
 	return nil
 }
 
+// gossiped is the latest term of a coordinator that conducts, or believes so, and of which a worker
+// hears.
+func (w *world) gossiped(p *process) (latest uint64) {
+	for _, c := range w.coordinators {
+		if c.up && w.open(c.id, p.id) == 0 {
+			latest = max(latest, c.term())
+		}
+	}
+	return latest
+}
+
 // transmit brings a message from one coordinator to another. It may be late, and is lost where
 // the link is cut, or for no reason.
 func (w *world) transmit(from, to *coordinator, arrives func()) {

@@ -116,7 +116,11 @@ func (p *process) mark() ergoflow.Mark {
 func (p *process) tick(session *protocol.Session) {
 	p.at(250*time.Millisecond, func() {
 		if p.session == session {
-			p.post(protocol.Tick{})
+			latest := p.w.gossiped(p)
+			p.post(protocol.Tick{Term: latest})
+			if p.session != session && latest > p.term {
+				p.w.happened["worker leaves a silent leader"]++
+			}
 			p.tick(session)
 		}
 	})
