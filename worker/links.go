@@ -21,7 +21,8 @@ const mostRates = 64
 
 // rates are bytes a second that come from other workers on other hosts. A worker measures them while
 // it does not train: between its start and its first generation. A member that trains measures
-// nothing, and answers who comes later.
+// nothing, and answers who comes later. Nor does one whose generation has ended: a burst would hold
+// up the state that the next generation waits for.
 type rates struct {
 	mu sync.Mutex
 	of map[ergoflow.WorkerID]float64 // 0: it could not be measured
@@ -113,8 +114,13 @@ func (w *worker) measureLinks(ctx context.Context) error {
 	return nil
 }
 
-// trains reports whether the worker is a member of a generation.
+// trains reports whether the worker is a member of a generation, or was and holds its state.
 func (w *worker) trains() bool {
+	if r := w.replica.Load(); r != nil {
+		if _, hasState := r.Mark(); hasState {
+			return true
+		}
+	}
 	s := w.current.Load()
 	if s == nil {
 		return false
