@@ -130,24 +130,37 @@ func (c *copies) gather(ctx context.Context, run string, begin func(func(context
 		if err != nil || len(others) == 0 {
 			return false, err
 		}
+		wanted := majority(len(others))
+		var rest []consensus.Member
 		for _, m := range others {
-			if asked[m.ID] || len(asked) >= majority(len(others)) {
-				continue
+			if !asked[m.ID] && len(asked) < wanted {
+				rest = append(rest, m)
 			}
-			theirs, failed := c.fetch(ctx, m.Address, run)
+		}
+		answers, enough := c.ask(ctx, run, rest)
+		defer enough()
+		for range rest {
+			a := <-answers
+			failed := a.err
+			if failed == nil {
+				failed = c.fetch(ctx, a.from.Address, a.have)
+			}
 			if failed != nil {
-				err = errors.Join(err, failed)
+				err = errors.Join(err, fmt.Errorf("coordinator %s: %w", a.from.Address, failed))
 				continue
 			}
-			asked[m.ID] = true
-			for _, name := range theirs {
+			asked[a.from.ID] = true
+			for _, name := range a.have {
 				have[name.GetId()]++
 			}
+			if len(asked) == wanted {
+				break
+			}
 		}
-		if len(asked) < majority(len(others)) {
+		if len(asked) < wanted {
 			return false, err
 		}
-		return false, c.spreadOwn(ctx, run, have, majority(len(others)), begin)
+		return false, c.spreadOwn(ctx, run, have, wanted, begin)
 	}, func(err error) {
 		c.log.Warn("waiting for a majority of coordinators to say which checkpoints they have", "error", err)
 	})
@@ -178,34 +191,61 @@ func (c *copies) spreadOwn(ctx context.Context, run string, have map[string]int,
 	return nil
 }
 
-// fetch fetches what another coordinator has and this one lacks, and returns what that has.
-func (c *copies) fetch(ctx context.Context, address, run string) ([]*wire.CheckpointName, error) {
+// An answer says which checkpoints a coordinator has.
+type answer struct {
+	from consensus.Member
+	have []*wire.CheckpointName
+	err  error
+}
+
+// ask asks coordinators side by side which checkpoints they have: one of them may be silent, and the
+// others answer at once. The channel gets an answer of each. enough ends what is still asked.
+func (c *copies) ask(ctx context.Context, run string, members []consensus.Member) (answers <-chan answer, enough func()) {
+	ctx, cancel := context.WithTimeout(ctx, gatherTimeout)
+	all := make(chan answer, len(members))
+	var asking sync.WaitGroup
+	for _, m := range members {
+		asking.Go(func() {
+			have, err := c.list(ctx, m.Address, run)
+			all <- answer{m, have, err}
+		})
+	}
+	return all, func() { cancel(); asking.Wait() }
+}
+
+// list is which checkpoints another coordinator has.
+func (c *copies) list(ctx context.Context, address, run string) ([]*wire.CheckpointName, error) {
 	conn, err := c.dial(address)
 	if err != nil {
-		return nil, fmt.Errorf("coordinator %s: %w", address, err)
+		return nil, err
+	}
+	defer conn.Close()
+	reply, err := wire.NewCoordinatorsClient(conn).Checkpoints(ctx, &wire.CheckpointsRequest{Run: run})
+	return reply.GetCheckpoints(), err
+}
+
+// fetch fetches those of another coordinator's checkpoints that this one lacks.
+func (c *copies) fetch(ctx context.Context, address string, have []*wire.CheckpointName) error {
+	conn, err := c.dial(address)
+	if err != nil {
+		return err
 	}
 	defer conn.Close()
 	client := wire.NewCoordinatorsClient(conn)
-	asking, cancel := context.WithTimeout(ctx, gatherTimeout)
-	defer cancel()
-	reply, err := client.Checkpoints(asking, &wire.CheckpointsRequest{Run: run})
-	if err != nil {
-		return nil, fmt.Errorf("coordinator %s: %w", address, err)
-	}
-	for _, theirs := range reply.GetCheckpoints() {
+	for _, theirs := range have {
 		mark := ergoflow.Mark{Generation: ergoflow.Generation(theirs.GetGeneration()), Step: ergoflow.Step(theirs.GetStep())}
 		own, err := c.saved.Run(theirs.GetRun())
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(own) > 0 && own[0].Mark().Compare(mark) >= 0 {
 			continue
 		}
 		if err := c.read(ctx, client, theirs.GetId()); err != nil {
-			return nil, fmt.Errorf("coordinator %s: fetch the checkpoint %.64q: %w", address, theirs.GetId(), err)
+			return fmt.Errorf("fetch the checkpoint %.64q: %w", theirs.GetId(), err)
 		}
 	}
-	return reply.GetCheckpoints(), nil
+	return nil
 }
 
 // read copies one checkpoint of another coordinator.

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"sync"
@@ -23,6 +24,28 @@ type keeper struct {
 	wire.UnimplementedCoordinatorsServer
 	saved *checkpoint.Store // nil: it hangs
 	began atomic.Int32      // copies
+	asked chan struct{}     // gets one for a question that hangs; one that stores answers after it
+	given chan error        // why a question was given up that it did not answer
+}
+
+func (k *keeper) Checkpoints(ctx context.Context, r *wire.CheckpointsRequest) (*wire.CheckpointsReply, error) {
+	if k.saved == nil {
+		k.asked <- struct{}{}
+		<-ctx.Done()
+		k.given <- ctx.Err()
+		return nil, ctx.Err()
+	}
+	<-k.asked
+	names, err := newestOf(k.saved, r.GetRun())
+	return &wire.CheckpointsReply{Checkpoints: names}, err
+}
+
+func (k *keeper) ReadCheckpoint(r *wire.ReadCheckpointRequest, stream wire.Coordinators_ReadCheckpointServer) error {
+	info, data, err := k.saved.Read(r.GetId())
+	if err != nil {
+		return err
+	}
+	return sendCheckpoint(stream.Send, info, data)
 }
 
 func (k *keeper) StoreCheckpoint(stream wire.Coordinators_StoreCheckpointServer) error {
@@ -66,7 +89,8 @@ func TestCopiesDoNotPileUp(t *testing.T) {
 		defer s.Close()
 		stores[i] = s
 	}
-	good, hangs := &keeper{saved: stores[1]}, &keeper{}
+	asked := make(chan struct{})
+	good, hangs := &keeper{saved: stores[1], asked: asked}, &keeper{asked: asked, given: make(chan error, 1)}
 	members := []consensus.Member{{ID: "hangs", Address: serveKeeper(t, hangs)}, {ID: "good", Address: serveKeeper(t, good)}}
 	c := &copies{saved: stores[0], log: slog.New(slog.DiscardHandler), turns: make(map[string]*semaphore.Weighted),
 		others: func() ([]consensus.Member, error) { return members, nil },
@@ -95,6 +119,23 @@ func TestCopiesDoNotPileUp(t *testing.T) {
 	copying.Wait()
 	if hangs.began.Load() != 1 || good.began.Load() != count {
 		t.Errorf("%d copies were sent to the one that hangs, and %d to the other", hangs.began.Load(), good.began.Load())
+	}
+
+	// One that hangs does not hold up who asks for checkpoints, while another answers.
+	behind, err := checkpoint.Open(CheckpointPath(t.TempDir()), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer behind.Close()
+	c.saved = behind
+	if err := c.gather(t.Context(), plan.Run, begin); err != nil {
+		t.Error(err)
+	}
+	if err := <-hangs.given; !errors.Is(err, context.Canceled) {
+		t.Errorf("the question to the one that hangs ended with %v", err)
+	}
+	if all, err := behind.Run(plan.Run); err != nil || len(all) == 0 || all[0].Step != count {
+		t.Errorf("fetched: %v (%v)", all, err)
 	}
 
 	// Where the one that hangs is needed, the checkpoint does not count as stored.
