@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	failovers     = flag.Int("failovers", 0, "how often TestFailover kills the coordinator that leads; 0 skips it")
+	failovers     = flag.Int("failovers", 0, "how often TestFailover kills the coordinator that leads, and ten times as often as TestDeposedLeaders stops it and cuts it off; 0 skips both")
 	failoverStore = flag.String("failover-store", "", "where the shards are meanwhile, such as nats://shards (default: a directory that all see)")
 )
 
@@ -87,7 +87,7 @@ func TestDeposedLeaders(t *testing.T) {
 }
 
 func deposedLeaders(t *testing.T) {
-	rounds := 1 + *failovers/20
+	rounds := 1 + *failovers/10
 	e := tiny(t, 500+300*rounds, true)
 	network := hosts.New(t)
 	want := final(t, undisturbed(t, network.Host("alone"), e))
