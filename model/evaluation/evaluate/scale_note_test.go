@@ -11,7 +11,7 @@ func TestScaleNote(t *testing.T) {
 	for preset, want := range map[string]string{
 		"full":   "full size: F=64512, B=256, S=32, steps=32256",
 		"scaled": "scaled: F=64512, B=32, S=32, steps=32256, stored samples=512, held-out functions=128; full size (the paper's where it gives one): F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024",
-		"best":   "scaled: F=258048, B=32, S=32, steps=32256, stored samples=128, training chains=128, held-out functions=128, parameters=955744; full size (the paper's where it gives one): F=64512, B=256, S=32, steps=32256, stored samples=4096, training chains=64, held-out functions=1024, parameters=940928; coupling quantile instead of coupling ot; inputs drift and diffusion and potential (of −log p) instead of inputs drift and diffusion",
+		"best":   "scaled: F=258048, B=128, S=128, shared points=256, steps=8064, stored samples=128, training chains=128, held-out functions=128, parameters=955744; full size (the paper's where it gives one): F=64512, B=256, S=32, shared points=0, steps=32256, stored samples=4096, training chains=64, held-out functions=1024, parameters=940928; coupling quantile instead of coupling ot; inputs drift and diffusion and potential (of −log p) instead of inputs drift and diffusion; learning rate 0.006 instead of learning rate 0.001",
 		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, training chains=16, burn-in of training chains=500, held-out functions=8, evaluation samples=512, burn-in of references=500, chains of a reference=64, parameters=",
 	} {
 		e, err := experiment.Load("vn1d", preset, "", nil)
