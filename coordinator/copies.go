@@ -141,12 +141,11 @@ func (c *copies) gather(ctx context.Context, run string, begin func(func(context
 		defer enough()
 		for range rest {
 			a := <-answers
-			failed := a.err
-			if failed == nil {
-				failed = c.fetch(ctx, a.from.Address, a.have)
+			if a.err == nil {
+				a.err = c.fetch(ctx, a.from.Address, a.have)
 			}
-			if failed != nil {
-				err = errors.Join(err, fmt.Errorf("coordinator %s: %w", a.from.Address, failed))
+			if a.err != nil {
+				err = errors.Join(err, fmt.Errorf("coordinator %s: %w", a.from.Address, a.err))
 				continue
 			}
 			asked[a.from.ID] = true
@@ -224,14 +223,8 @@ func (c *copies) list(ctx context.Context, address, run string) ([]*wire.Checkpo
 	return reply.GetCheckpoints(), err
 }
 
-// fetch fetches those of another coordinator's checkpoints that this one lacks.
+// fetch fetches those of another coordinator's checkpoints that this one lacks, which are rarely any.
 func (c *copies) fetch(ctx context.Context, address string, have []*wire.CheckpointName) error {
-	conn, err := c.dial(address)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	client := wire.NewCoordinatorsClient(conn)
 	for _, theirs := range have {
 		mark := ergoflow.Mark{Generation: ergoflow.Generation(theirs.GetGeneration()), Step: ergoflow.Step(theirs.GetStep())}
 		own, err := c.saved.Run(theirs.GetRun())
@@ -241,7 +234,7 @@ func (c *copies) fetch(ctx context.Context, address string, have []*wire.Checkpo
 		if len(own) > 0 && own[0].Mark().Compare(mark) >= 0 {
 			continue
 		}
-		if err := c.read(ctx, client, theirs.GetId()); err != nil {
+		if err := c.read(ctx, address, theirs.GetId()); err != nil {
 			return fmt.Errorf("fetch the checkpoint %.64q: %w", theirs.GetId(), err)
 		}
 	}
@@ -249,10 +242,15 @@ func (c *copies) fetch(ctx context.Context, address string, have []*wire.Checkpo
 }
 
 // read copies one checkpoint of another coordinator.
-func (c *copies) read(ctx context.Context, client wire.CoordinatorsClient, id string) error {
+func (c *copies) read(ctx context.Context, address, id string) error {
+	conn, err := c.dial(address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, spreadTimeout)
 	defer cancel()
-	stream, err := client.ReadCheckpoint(ctx, &wire.ReadCheckpointRequest{Id: id})
+	stream, err := wire.NewCoordinatorsClient(conn).ReadCheckpoint(ctx, &wire.ReadCheckpointRequest{Id: id})
 	if err != nil {
 		return err
 	}

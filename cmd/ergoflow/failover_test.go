@@ -135,18 +135,7 @@ func (c *severalCluster) takenOver(how string, do func(*daemon)) *daemon {
 	before := c.until("two workers train", training(2, 1))
 	follows := c.control
 	defer func() { c.control = follows }()
-	var others survivors
-	for _, d := range c.coordinators {
-		if d != lead {
-			conn, err := grpc.NewClient(d.host.Address+":7070", grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			defer conn.Close()
-			others.all = append(others.all, wire.NewControlClient(conn))
-		}
-	}
-	c.control = others
+	c.control = c.without(lead)
 	do(lead)
 	began := time.Now()
 	c.until("another coordinator has them train", func(now coordinator.Status) bool {
@@ -161,6 +150,23 @@ func (c *severalCluster) takenOver(how string, do func(*daemon)) *daemon {
 type survivors struct {
 	wire.ControlClient
 	all []wire.ControlClient
+}
+
+// without are all coordinators but one.
+func (c *severalCluster) without(one *daemon) (s survivors) {
+	c.t.Helper()
+	for _, d := range c.coordinators {
+		if d == one {
+			continue
+		}
+		conn, err := grpc.NewClient(d.host.Address+":7070", grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.t.Cleanup(func() { conn.Close() })
+		s.all = append(s.all, wire.NewControlClient(conn))
+	}
+	return s
 }
 
 func (s survivors) Status(ctx context.Context, r *wire.StatusRequest, o ...grpc.CallOption) (reply *wire.StatusReply, err error) {

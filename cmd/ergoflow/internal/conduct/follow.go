@@ -156,10 +156,12 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		if f.bars.Shown() { // generating, when last seen
 			f.generated(st)
 		}
-		f.leave("train", trainDetail(st), fmt.Sprintf("%d steps", st.Steps))
-		if len(f.stages) == 1 { // an earlier command trained: how long that took is unknown here
-			f.stages = nil
+		note := fmt.Sprintf("%d steps", st.Steps)
+		if len(f.stages) == 0 { // an earlier command trained: how long that took is unknown here
+			f.past("train", note)
+			return true, nil
 		}
+		f.leave("train", trainDetail(st), note)
 		return true, nil
 	case machine.StateFailed:
 		return false, f.failed(st.Failure)
@@ -298,14 +300,17 @@ func (f *follower) generated(st coordinator.Status) {
 
 // leave ends the present stage.
 func (f *follower) leave(stage, detail, note string) {
-	if !f.bars.Shown() { // over before it was seen
-		fmt.Fprintf(f.bars.Out, "%s: %s\n", stage, note)
+	if !f.bars.Shown() {
+		f.past(stage, note)
 	}
 	f.bars.Finish(detail)
 	now := time.Now()
 	f.stages = append(f.stages, report.StageTime{Name: stage, Took: now.Sub(f.begin), Note: note})
 	f.begin = now
 }
+
+// past prints a line about a stage that was over before it was seen.
+func (f *follower) past(stage, note string) { fmt.Fprintf(f.bars.Out, "%s: %s\n", stage, note) }
 
 // whyEnded finds the reason for the end of a generation among the decisions.
 func whyEnded(st coordinator.Status, generation ergoflow.Generation) string {
