@@ -59,7 +59,7 @@ setup: build ## build, and install the XLA plugin for the CPU
 demo: setup ## run the demo experiment on this machine; DEMO=vn1d WORKERS=2
 	bin/ergoflow run $(DEMO) --preset demo --workers $(WORKERS) $(DEMO_FLAGS)
 
-test: setup ## run all tests but the long ones (ten minutes on two cores)
+test: setup ## run all tests but the long ones (twelve minutes on two cores)
 	$(GO) test -timeout 40m ./...
 
 quick: ## run the tests of the inner loop (under a minute, once compiled)
