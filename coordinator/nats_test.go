@@ -17,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/internal/natstest"
 )
 
@@ -107,7 +108,7 @@ func TestLost(t *testing.T) {
 func TestNATSAwayInATerm(t *testing.T) {
 	t.Parallel()
 	c := natstest.Start(t, 1, "")
-	waits := make(chan struct{}, 100)
+	waits := make(chan error, 100)
 	list := severalWith(t, 3, filepath.Join(t.TempDir(), "shards"), func(config *Config) {
 		config.NATS, config.NATSReplicas = c.URL(), 1
 		config.Log = slog.New(listening{slog.DiscardHandler, "cannot open the jobs", waits})
@@ -126,11 +127,51 @@ func TestNATSAwayInATerm(t *testing.T) {
 	next.await("it conducts", func(st Status) bool { return st.State == machine.StateGenerating })
 }
 
-// listening tells when a message was logged that begins with a text.
+// A coordinator that starts with a cluster of NATS waits for the server that comes last. Without it
+// there are too few for the replicas, which passes.
+func TestNATSServerComesLast(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: servers look for a leader for ten seconds")
+	}
+	c := natstest.Start(t, 3, "")
+	for _, s := range c {
+		s.Kill()
+	}
+	c[0].Start()
+	c[1].Start()
+	absent := make(chan error, 100)
+	config := Config{
+		NATS: c.URL(), NATSReplicas: 3, location: store.Location{Scheme: store.File, Dir: t.TempDir()}, patience: patience,
+		Log: slog.New(listening{slog.DiscardHandler, "cannot open the jobs", absent}),
+	}
+	closing := &closer{}
+	defer closing.close()
+	opened := make(chan error, 1)
+	go func() {
+		_, err := openServices(t.Context(), config, Addresses{}, nil, nil, closing)
+		opened <- err
+	}()
+	for err := error(nil); !errors.Is(err, jobs.ErrAbsent); {
+		select {
+		case err = <-absent:
+		case err = <-opened:
+			t.Fatal("it does not wait: ", err)
+		case <-time.After(patience):
+			t.Fatal("nobody misses the server")
+		}
+	}
+	c[2].Start()
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listening tells the errors with which a message was logged that begins with a text.
 type listening struct {
 	slog.Handler
 	text string
-	told chan<- struct{}
+	told chan<- error
 }
 
 func (listening) Enabled(context.Context, slog.Level) bool { return true }
@@ -139,8 +180,13 @@ func (s listening) WithAttrs([]slog.Attr) slog.Handler { return s }
 
 func (s listening) Handle(_ context.Context, r slog.Record) error {
 	if strings.HasPrefix(r.Message, s.text) {
+		var err error
+		r.Attrs(func(a slog.Attr) bool {
+			err, _ = a.Value.Any().(error)
+			return err == nil
+		})
 		select {
-		case s.told <- struct{}{}:
+		case s.told <- err:
 		default:
 		}
 	}

@@ -80,6 +80,7 @@ var hints = []struct {
 	{jobs.ErrDenied, "give the user what docs/operations.md lists under “An existing NATS cluster”; --nats-files or the URL says who the user is"},
 	{jobs.ErrNoJetStream, "turn JetStream on, for the server and for the account; if it is that of a domain, name it: --nats-domain"},
 	{jobs.ErrLimit, "raise the limits of the account, or make the streams yourself with max_bytes: the coordinator keeps that (docs/operations.md)"},
+	{jobs.ErrAbsent, "start the servers of the NATS cluster that are down, or give fewer replicas: --nats-replicas, and ?replicas= of --store"},
 	{jobs.ErrReplicas, "start more servers of the NATS cluster, or give fewer replicas: --nats-replicas, and ?replicas= of --store"},
 	{store.ErrDenied, "give credentials that read, write, list and delete below the prefix: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws/credentials or a role"},
 	{store.ErrGone, "make the bucket, or name another"},

@@ -24,6 +24,10 @@ var (
 	ErrReplicas = errors.New("too few NATS servers for the replicas")
 )
 
+// ErrAbsent: a server of the cluster that a stream needs is away, or has just started and the
+// others have not heard from it. This passes when it is back.
+var ErrAbsent = errors.New("a NATS server that the replicas need is away")
+
 // MakeStream makes a stream, or changes the one that is there where it is not as wanted. Of the
 // settings that are zero it keeps those that the stream's owner has chosen, such as its placement,
 // its limits and the number of its replicas.
@@ -98,7 +102,13 @@ func Judge(conn *nats.Conn, err error, subjects ...string) error {
 		return fmt.Errorf("%w: %w", ErrNoJetStream, err)
 	case tooManyConsumers, tooManyStreams, accountExceeded, insufficientResources, memoryExceeded, storageExceeded, maxBytesRequired, noLimits, maxBytesExceeded:
 		return fmt.Errorf("%w: %w", ErrLimit, err)
-	case noPeers, notClustered:
+	case noPeers:
+		// The reasons of nats-server's selectPeerError. A cluster that is too small has none of them.
+		if strings.Contains(refused.Description, "peer offline") || strings.Contains(refused.Description, "miscellaneous issue") {
+			return fmt.Errorf("%w: %w", ErrAbsent, err)
+		}
+		return fmt.Errorf("%w: %w", ErrReplicas, err)
+	case notClustered:
 		return fmt.Errorf("%w: %w", ErrReplicas, err)
 	}
 	return err
