@@ -40,6 +40,7 @@ credentials in --dir.`,
 		Example: "  ergoflow coordinator --dir /var/lib/ergoflow --listen 10.0.0.1:7070 --gossip 10.0.0.1:7946 --join 10.0.0.1:7071",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			outliveReaders()
 			if err := checkAddresses(cmd, "listen", "gossip", "join", "jobs", "http", "accept-plaintext"); err != nil {
 				return err
 			}

@@ -70,8 +70,9 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestHangup: a closed terminal ends a coordinator and a run in order. The coordinator's
-// output then has no reader any more. Under nohup the coordinator stays.
+// TestHangup: a closed terminal ends a coordinator, a worker and a run in order. The output of the
+// first two has no reader from the beginning, as where `tee` was killed: they work all the same.
+// Under nohup the coordinator stays.
 func TestHangup(t *testing.T) {
 	// Children of a process that ignores SIGHUP, as under nohup, ignore it too; of one that
 	// catches it they do not.
@@ -79,24 +80,32 @@ func TestHangup(t *testing.T) {
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)
 	dir := t.TempDir()
-	reader, writer, err := os.Pipe()
+	reader, unread, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	boss, out := program(t.Context(), t, "coordinator", "--dir", dir)
-	boss.Stderr = writer
+	defer unread.Close()
+	reader.Close()
+	boss, out := program(t.Context(), t, "coordinator", "--dir", dir, "--insecure")
+	boss.Stderr = unread
 	if err := boss.Start(); err != nil {
 		t.Fatal(err)
 	}
-	writer.Close()
-	addresses(t, dir, out)
-	reader.Close()
-	boss.Process.Signal(syscall.SIGHUP)
-	if err := boss.Wait(); err != nil {
-		t.Errorf("a coordinator whose terminal closed: %v", err)
+	worker, _ := program(t.Context(), t, "worker", "--backend", "go", "--insecure", "--join", addresses(t, dir, out).Gossip)
+	worker.Stdout, worker.Stderr = unread, unread
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, dir: dir, out: out}
+	c.until("a worker is there", func(st coordinator.Status) bool { return len(st.Workers) == 1 })
+	for _, cmd := range []*exec.Cmd{worker, boss} { // workers of a coordinator that left end, too
+		cmd.Process.Signal(syscall.SIGHUP)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v, whose terminal closed: %v", cmd.Args, err)
+		}
 	}
 
-	c := startCluster(t, t.TempDir(), 1, slow...)
+	c = startCluster(t, t.TempDir(), 1, slow...)
 	st := c.until("training", training(1, 2))
 	c.cmd.Process.Signal(syscall.SIGHUP)
 	err = <-c.done

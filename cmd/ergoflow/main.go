@@ -91,9 +91,9 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	go func() {
 		select {
 		case <-signals:
-			// The reader of the output may have ended too, as a closed terminal has. Without
-			// this, the next line to it would end the process before it has left in order.
-			signal.Ignore(syscall.SIGPIPE)
+			// The reader of the output may have ended too, as a closed terminal has. The
+			// process is to leave in order all the same.
+			outliveReaders()
 		case <-ctx.Done():
 		}
 		signal.Stop(signals)
@@ -101,6 +101,11 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	}()
 	return ctx, cancel
 }
+
+// outliveReaders keeps the process alive where the reader of its output ends, such as `tee`. Go ends
+// a process that writes to such a pipe on standard output or error. The signal is caught and not
+// ignored: programs that this one starts would ignore it, too.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // noteBegin sets begun when a command's own code begins: errors before it are cobra's.
 func noteBegin(c *cobra.Command, begun *bool) {

@@ -75,7 +75,7 @@ This page is the output of ` + "`ergoflow COMMAND --help`" + ` for every command
 | ` + "`generate`, `train`" + ` on a running cluster | 130, ` + "`detached; the cluster continues`" + ` |
 | every other command, ` + "`generate --local` and `train --local`" + ` too | 1, ` + "`interrupted`" + ` |
 
-A second signal ends the process at once, with the shell's code 128 plus the signal's number: 130, 143 or 129. Under ` + "`nohup`" + ` commands ignore SIGHUP.
+A second signal ends the process at once, with the shell's code 128 plus the signal's number: 130, 143 or 129. Under ` + "`nohup`" + ` commands ignore SIGHUP. ` + "`coordinator`, `worker` and `serve`" + ` go on where the reader of their output ends, such as ` + "`tee`" + `.
 `)
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -56,6 +56,7 @@ may show a certificate of a cluster's operator or viewer instead of the token.`,
   curl -s localhost:8080/v1/sample -d '{"drift": "-x", "diffusion": "1", "n": 1000}'`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			outliveReaders()
 			if err := checkAddresses(cmd, "listen"); err != nil {
 				return err
 			}

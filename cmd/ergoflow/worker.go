@@ -49,6 +49,7 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 		Example: "  ergoflow worker --join 127.0.0.1:7946\n  ergoflow worker --join 10.0.0.1:7071 --listen 10.0.0.2:0 --gossip 10.0.0.2:0 --token ERGO1…",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			outliveReaders()
 			if err := checkAddresses(cmd, "listen", "gossip", "http"); err != nil {
 				return err
 			}
