@@ -26,7 +26,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 
 // addContext adds the flag of a directory of credentials.
 func addContext(cmd *cobra.Command, context *string) {
-	cmd.Flags().StringVar(context, "context", "", "directory of your credentials for a secured cluster, as `ergoflow join` makes it (default: those in --dir)")
+	cmd.Flags().StringVar(context, "context", "", "`DIR` with your credentials for a secured cluster, which ergoflow join makes (default: those in --dir)")
 }
 
 // given reports whether a cluster is named.

@@ -39,6 +39,7 @@ type reproduceFlags struct {
 	local  localFlags
 	preset string
 	seeds  int
+	runs   []string
 	on     clusterFlags // its address, or none
 	json   bool
 }
@@ -58,9 +59,13 @@ paper, so there are no numbers to compare it with.
 The command finds finished trainings and evaluations by their configuration and
 does not repeat them. After an interruption or a kill the same command continues
 where it stopped, also in the middle of a training. Trainings run on a cluster
-on this machine, or on the one at --addr; evaluations run in this process.`,
-		Example: "  ergoflow reproduce all --preset smoke\n  ergoflow reproduce vn1d --preset scaled --seeds 5",
-		Args:    exactly(1, "one of: "+strings.Join(append(studies.Names(), "all"), ", ")),
+on this machine, or on the one at --addr; evaluations run in this process.
+
+With --runs the command makes only these runs. The tables keep a dash for what
+is missing, and the same command with other runs, or without --runs, adds it.`,
+		Example: "  ergoflow reproduce all --preset smoke\n  ergoflow reproduce vn1d --preset scaled --seeds 5\n" +
+			"  ergoflow reproduce cn2d --preset full --seeds 1 --runs grid,trajectory",
+		Args: exactly(1, "one of: "+strings.Join(append(studies.Names(), "all"), ", ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("seeds") {
 				flags.seeds = seedsOf(flags.preset)
@@ -73,6 +78,7 @@ on this machine, or on the one at --addr; evaluations run in this process.`,
 	cmd.Flags().Lookup("backend").Usage += "; of local workers and of evaluations"
 	cmd.Flags().StringVar(&flags.preset, "preset", "scaled", "size of the experiments: smoke, demo, scaled, best or full")
 	cmd.Flags().IntVar(&flags.seeds, "seeds", 0, "train with seeds 1 to N (default 3; 1 for smoke and demo)")
+	cmd.Flags().StringSliceVar(&flags.runs, "runs", nil, "`NAMES` of the runs to make, as in the page's table of runs, separated by commas (default all)")
 	cmd.Flags().StringVar(&flags.on.addr, "addr", "", "train on the running cluster whose control service is at `HOST:PORT`")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print all numbers as JSON (docs/formats.md)")
 	addContext(cmd, &flags.on.context)
@@ -89,7 +95,7 @@ func (f *reproduceFlags) run(ctx context.Context, name string) error {
 	if f.seeds < 1 || f.seeds > maxSeeds {
 		return usagef("--seeds is %d, not in 1…%d", f.seeds, maxSeeds)
 	}
-	if err := trainable(ctx, selected, f.preset, f.seeds, f.on, &f.local); err != nil {
+	if err := f.trainable(ctx, selected); err != nil {
 		return err
 	}
 	f.local.dir = cmp.Or(f.local.dir, filepath.Join(runsDirectory, "reproduce-"+f.preset))
@@ -107,6 +113,9 @@ func (f *reproduceFlags) run(ctx context.Context, name string) error {
 	for _, s := range doc.Studies {
 		fmt.Fprintf(stdout, "%s: %s\n", s.Name, s.Scale)
 	}
+	if doc.Missing > 0 {
+		fmt.Fprintf(stdout, "missing  %d runs of the tables: the same command without --runs makes them\n", doc.Missing)
+	}
 	fmt.Fprintf(stdout, "report   %s\n", o.Dir.Page())
 	return nil
 }
@@ -114,7 +123,7 @@ func (f *reproduceFlags) run(ctx context.Context, name string) error {
 // options say where to train and evaluate, and how to show progress.
 func (f *reproduceFlags) options(bars *progress.Stages) reproduce.Options {
 	o := reproduce.Options{
-		Preset: f.preset, Seeds: f.seeds, Dir: reproduce.Directory(f.local.dir), Workers: f.local.workers,
+		Preset: f.preset, Seeds: f.seeds, Runs: f.runs, Dir: reproduce.Directory(f.local.dir), Workers: f.local.workers,
 		Train: func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
 			result, err := f.local.run(ctx, e, wire.Stage_STAGE_TRAIN, nil)
 			return result.Checkpoint, result.Stages, err
@@ -138,11 +147,18 @@ func (f *reproduceFlags) options(bars *progress.Stages) reproduce.Options {
 	return o
 }
 
-// trainable refuses what a training would fail for, before it counts as an attempt: too
-// many workers, a cluster that does not answer.
-func trainable(ctx context.Context, selected []studies.Study, preset string, seeds int, cluster clusterFlags, local *localFlags) error {
-	if cluster.addr != "" {
-		client, err := cluster.dial(ctx)
+// trainable refuses what a training would fail for, before it counts as an attempt: unknown
+// runs, too many workers, a cluster that does not answer.
+func (f *reproduceFlags) trainable(ctx context.Context, selected []studies.Study) error {
+	plan, err := reproduce.Plan(selected, f.preset, f.seeds)
+	if err != nil {
+		return err
+	}
+	if plan, err = reproduce.Only(plan, f.runs); err != nil {
+		return usage(fmt.Errorf("--runs: %w", err))
+	}
+	if f.on.addr != "" {
+		client, err := f.on.dial(ctx)
 		if err != nil {
 			return err
 		}
@@ -150,14 +166,10 @@ func trainable(ctx context.Context, selected []studies.Study, preset string, see
 		if _, err := client.Status(ctx, ""); err != nil {
 			return err
 		}
-		return knownNames(local.backend, local.engine)
+		return knownNames(f.local.backend, f.local.engine)
 	}
-	jobs, err := reproduce.Plan(selected, preset, seeds)
-	if err != nil {
-		return err
-	}
-	for _, job := range jobs {
-		if err := local.check(job.Experiment); err != nil {
+	for _, run := range plan {
+		if err := f.local.check(run.Experiment); err != nil {
 			return err
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -54,6 +56,28 @@ func Plan(chosen []studies.Study, preset string, seeds int) ([]PlannedRun, error
 		}
 	}
 	return runs, nil
+}
+
+// ErrUnknownRun is a name that no planned run has.
+var ErrUnknownRun = errors.New("no run has that name")
+
+// Only are the planned runs of these names; of none, all.
+func Only(plan []PlannedRun, names []string) ([]PlannedRun, error) {
+	if len(names) == 0 {
+		return plan, nil
+	}
+	var known []string
+	for _, p := range plan {
+		if !slices.Contains(known, p.Run) {
+			known = append(known, p.Run)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%w: %q (known: %s)", ErrUnknownRun, name, strings.Join(known, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(plan), func(p PlannedRun) bool { return !slices.Contains(names, p.Run) }), nil
 }
 
 func planRun(s studies.Study, r studies.RunSpec, preset string, seed uint64) (PlannedRun, error) {

@@ -31,11 +31,12 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
-// Options of Make. All are needed.
+// Options of Make. All but Runs are needed.
 type Options struct {
 	Studies []studies.Study
 	Preset  string
-	Seeds   int // 1 or more
+	Seeds   int      // 1 or more
+	Runs    []string // of the studies, those to train and evaluate; none: all
 	Dir     Directory
 	Workers int // that Train uses on this machine; 0: Train uses other machines
 	// Train trains an experiment to its end, continuing where an earlier attempt
@@ -53,15 +54,20 @@ type Options struct {
 
 // Make trains and evaluates what is missing. It writes the report after every planned
 // run, so that a long reproduction can be read while it runs. It returns the final
-// document. The first error ends it; finished parts stay.
+// document, which has what other runs left in the directory too. The first error ends it;
+// finished parts stay.
 func Make(ctx context.Context, o Options) (*Document, error) {
 	plan, err := Plan(o.Studies, o.Preset, o.Seeds)
 	if err != nil {
 		return nil, err
 	}
+	wanted, err := Only(plan, o.Runs)
+	if err != nil {
+		return nil, err
+	}
 	var doc *Document
-	for i, planned := range plan {
-		name := fmt.Sprintf("%s/%s, seed %d (%d of %d)", planned.Run, o.Preset, planned.Seed, i+1, len(plan))
+	for i, planned := range wanted {
+		name := fmt.Sprintf("%s/%s, seed %d (%d of %d)", planned.Run, o.Preset, planned.Seed, i+1, len(wanted))
 		if err := o.run(ctx, name, planned); err != nil {
 			return nil, fmt.Errorf("%s/%s, seed %d: %w", planned.Run, o.Preset, planned.Seed, err)
 		}

@@ -269,6 +269,34 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
+// Runs may be made one at a time. Each leaves the others as they are, and the document has all
+// that exist.
+func TestRunsByName(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	b.o.Seeds = 1
+	study := &b.o.Studies[0]
+	other := study.Runs[0]
+	other.Name, other.Evaluations = "other", nil
+	other.Set = append(slices.Clone(other.Set), "training.learning_rate=0.002")
+	study.Runs = append(study.Runs, other)
+	study.Tables[0].Rows = append(study.Tables[0].Rows, studies.RowSpec{Name: "other", Run: "other", Kind: evaluate.Model})
+	has := func(doc *Document, row int) bool { return doc.Studies[0].Tables[0].Rows[row].Cells[0].Ours != nil }
+
+	b.o.Runs = []string{"other"}
+	doc := b.make()
+	if b.trains != 1 || doc.Missing != 1 || has(doc, 0) || !has(doc, 4) || len(b.evaluations()) != 1 {
+		t.Errorf("the second alone: %d trainings, %d missing, %v", b.trains, doc.Missing, b.says)
+	}
+	b.o.Runs = nil
+	if doc = b.make(); b.trains != 2 || doc.Missing != 0 || !has(doc, 0) || !has(doc, 4) {
+		t.Errorf("then all: %d trainings, %d missing, %v", b.trains, doc.Missing, b.says)
+	}
+	b.o.Runs = []string{"other", "third"}
+	if _, err := Make(t.Context(), b.o); !errors.Is(err, ErrUnknownRun) || !strings.Contains(err.Error(), `"third" (known: vn1d, other)`) {
+		t.Errorf("an unknown run: %v", err)
+	}
+}
+
 // A state of another run is refused before it is kept.
 func TestWrongState(t *testing.T) {
 	b := newBench(t, t.TempDir())
