@@ -27,7 +27,7 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 			return function.Fields, err
 		},
 		Conditioner: func(n shard.Normalisation) (flow.Conditioner, error) {
-			if e.Probes != nil {
+			if e.Model.Sensor != nil {
 				if err := e.addFeatures(ctx, n, f); err != nil { // of raw states: there are no samples
 					return nil, err
 				}

@@ -115,6 +115,78 @@ func TestBestOfParticles(t *testing.T) {
 	}
 }
 
+// In the plane best has the data, the references and the evaluation of scaled, with the grid and
+// with sensors, and takes no more operations in training than scaled with sensors. The test names
+// all differences.
+func TestBestOfThePlane(t *testing.T) {
+	load := func(name, preset string, sets ...string) Experiment {
+		e, err := Load(name, preset, "", sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	operations := func(e Experiment) float64 {
+		return float64(e.Steps()) * e.Trainer().FLOPs(e.Training.BatchFunctions)
+	}
+	budget := operations(load("cn2d", "scaled"))
+	for _, name := range []string{"cn2d_grid", "cn2d"} {
+		best, scaled := load(name, "best"), load(name, "scaled")
+		if got := operations(best); got > budget {
+			t.Errorf("%s: training takes %.3g operations, cn2d at scaled %.3g", name, got, budget)
+		}
+		if best.Data.Hash() != scaled.Data.Hash() {
+			t.Errorf("%s: the data are others", name)
+		}
+		if name == "cn2d" {
+			if got := best.Sensors(); got != 256 || scaled.Inference().Sensors() != got {
+				t.Errorf("%d sensors", got)
+			}
+			if grid := load("cn2d_grid", "best"); !reflect.DeepEqual(best.Model, grid.Model) || !reflect.DeepEqual(best.Training, grid.Training) {
+				t.Error("the network with sensors is trained otherwise than that of the grid")
+			}
+			best.Probes, best.Evaluation.Sensors, best.Training.MicroBatch = scaled.Probes, scaled.Evaluation.Sensors, scaled.Training.MicroBatch
+			best.Model = scaled.Model
+		} else {
+			best.Model.DeepONet.Fields = scaled.Model.DeepONet.Fields
+		}
+		best.Preset = scaled.Preset
+		best.Training.Epochs, best.Training.LearningRate = scaled.Training.Epochs, scaled.Training.LearningRate
+		best.Training.BatchFunctions = scaled.Training.BatchFunctions
+		if !reflect.DeepEqual(best, scaled) {
+			t.Errorf("%s: best is %+v, scaled %+v", name, best, scaled)
+		}
+	}
+}
+
+// A network on a grid that reads probes has the same parameters with any number of them, and with
+// the fields themselves. A hash says how many it learned from, and not with how many it is used.
+func TestSensorsOfAGrid(t *testing.T) {
+	base, err := Load("cn2d", "best", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := Load("cn2d", "best", "", []string{"evaluation.sensors=64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used.Hash() != base.Hash() || used.Inference().Sensors() != 64 || used.Sensors() != 256 || base.Inference().Sensors() != 256 {
+		t.Errorf("%d sensors in training, %d in use", used.Sensors(), used.Inference().Sensors())
+	}
+	fewer, err := Load("cn2d", "best", "", []string{"training.sensors=[64, 128]"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fewer.Hash() == base.Hash() {
+		t.Error("the sensors of the training do not change what is trained")
+	}
+	for i, a := range fewer.Alternatives() {
+		if a.Sensors() != []int{64, 128}[i] || !a.Velocity().Layout().Equal(base.Velocity().Layout()) {
+			t.Errorf("alternative %d has %d sensors", i, a.Sensors())
+		}
+	}
+}
+
 func TestStepsOverrideEpochs(t *testing.T) {
 	e, err := Load("vn1d", "full", "", []string{"training.epochs=2"})
 	if err != nil {

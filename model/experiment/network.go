@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/model/network/deeponet"
 	"github.com/ergoflow/ergoflow/model/network/sensor"
@@ -31,14 +30,6 @@ func (m Model) members() (names []string, models []velocity.Model) {
 		names, models = append(names, "sensor"), append(models, *m.Sensor)
 	}
 	return names, models
-}
-
-// withSensors replaces the number of sensors.
-func (m Model) withSensors(n int) Model {
-	s := *m.Sensor
-	s.Sensors = n
-	m.Sensor = &s
-	return m
 }
 
 func (m Model) validate() error {
@@ -120,7 +111,10 @@ const minPointSamples = 16
 // of them.
 func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model) error {
 	if e.Probes != nil {
-		return e.probesFit(f, path)
+		if err := e.probesFit(f, path); err != nil || e.Model.Sensor != nil {
+			return err
+		}
+		return e.fieldsFit(f, path, model)
 	}
 	if e.Model.Sensor != nil {
 		return fmt.Errorf("probes: %s needs them, as in probes: {kind: trajectory, dt: 0.01}", path)
@@ -131,10 +125,16 @@ func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model
 	if n := e.Training.Sensors; len(n) > 0 {
 		return &FieldError{"training.sensors", n, fmt.Sprintf("empty: %s has no sensors", path)}
 	}
+	return e.fieldsFit(f, path, model)
+}
+
+// fieldsFit reports inputs that are neither stored fields of the family's functions nor derived
+// from them.
+func (e Experiment) fieldsFit(f family.Family, path string, model velocity.Model) error {
 	var fitting []string
 	var shape *flow.ShapeError
 	for _, input := range model.Inputs() {
-		err := flow.Find(input, f.Fields(), gridOf(f))
+		err := flow.Find(input, f.Fields(), flow.GridOf(f))
 		var other *flow.ShapeError
 		switch {
 		case errors.As(err, &other):
@@ -160,11 +160,3 @@ type InputsError struct {
 
 func (e *InputsError) Error() string { return fmt.Sprintf("%s: %v of %s", e.Path, e.Err, e.Family) }
 func (e *InputsError) Unwrap() error { return e.Err }
-
-// gridOf is the grid of a family on the line; the zero grid for other families.
-func gridOf(f family.Family) sde.Grid {
-	if t, ok := f.(family.Tabulated); ok {
-		return t.Grid()
-	}
-	return sde.Grid{}
-}

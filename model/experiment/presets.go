@@ -16,7 +16,7 @@ var named = map[string]definition{
 	"rare1d":        onLine(rare1d),
 	"cn2d":          inPlane(cn2d),
 	"cn2d_grid":     inPlane(cn2dGrid),
-	"cn2d_transfer": inPlane(cn2dTransfer),
+	"cn2d_transfer": withoutBest(inPlane(cn2dTransfer)),
 	"particles64d":  ofParticles(),
 	"vn1d_time":     atTimes(),
 	"anyd":          inSpace(),

@@ -14,11 +14,14 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// Probes describes the probes that the sensors of a network read. The network sets their
-// number and their steps.
+// Probes describes the probes by which a network sees equations. A network with sensors reads
+// them, and sets their number and their steps. A network on a grid of the plane reads the
+// coefficients that they show at its nodes (flow.Gridded), and they are set here.
 type Probes struct {
-	Kind probe.Kind `json:"kind" yaml:"kind"`
-	DT   float64    `json:"dt" yaml:"dt"` // time between recorded points
+	Kind    probe.Kind `json:"kind" yaml:"kind"`
+	DT      float64    `json:"dt" yaml:"dt"` // time between recorded points
+	Sensors int        `json:"sensors,omitempty" yaml:"sensors"`
+	Steps   int        `json:"steps,omitempty" yaml:"steps"` // recorded points of each
 }
 
 // scaled are probes with the scale of their features, for the hash: it changes when networks
@@ -41,6 +44,9 @@ func (e Experiment) scaledProbes() *scaled {
 // their differences (docs/decisions/probe-scale.md).
 func (e Experiment) scale() probe.Scale {
 	s := e.Model.Sensor
+	if s == nil {
+		return "" // their features are not standardised
+	}
 	if e.Probes.Kind == probe.Walk || s.Representation == sensor.Point || s.Steps == 1 {
 		return probe.BetweenFunctions
 	}
@@ -51,17 +57,40 @@ func (e Experiment) scale() probe.Scale {
 // thousands of rows each, its error is negligible.
 const standardised = 1024
 
-// probes configures the probes of every function, for a network with sensors.
+// gridded reports whether the network reads on a grid what probes show.
+func (e Experiment) gridded() bool { return e.Probes != nil && e.Model.Sensor == nil }
+
+// probes configures the probes of every function.
 func (e Experiment) probes() probe.Config {
-	s := e.Model.Sensor
 	c := probe.Config{
-		Kind: e.Probes.Kind, Sensors: s.Sensors, Steps: s.Steps, DT: e.Probes.DT,
+		Kind: e.Probes.Kind, Sensors: e.Probes.Sensors, Steps: e.Probes.Steps, DT: e.Probes.DT,
 		PerGrid: e.Training.States == flow.Standardised,
 	}
+	s := e.Model.Sensor
+	if s == nil {
+		return c
+	}
+	c.Sensors, c.Steps = s.Sensors, s.Steps
 	if c.Kind == probe.Path {
 		c.Dim, c.Terms = s.Dimension, s.Features-2*s.Dimension
 	}
 	return c
+}
+
+// Sensors is the number of probes of an equation; 0 without probes.
+func (e Experiment) Sensors() int {
+	if e.Probes == nil {
+		return 0
+	}
+	return e.probes().Sensors
+}
+
+// ProbeSteps is the number of recorded points of each probe; 0 without probes.
+func (e Experiment) ProbeSteps() int {
+	if e.Probes == nil {
+		return 0
+	}
+	return e.probes().Steps
 }
 
 // feature is the name of feature k of an input in the normalisation.
@@ -78,12 +107,13 @@ func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *s
 	}
 	// Where equations have their own they measure distances alone.
 	n, states := shard.Normalisation{}, e.Training.States == flow.Standardised || e.Training.States.Own()
-	if e.Probes == nil || states {
+	fields := e.Probes == nil || e.gridded()
+	if fields || states {
 		manifests, err := e.Data.TrainingManifests(store)
 		if err != nil {
 			return nil, fmt.Errorf("normalisation: %w", err)
 		}
-		if e.Probes == nil {
+		if fields {
 			if n, err = shard.Normalise(manifests); err != nil {
 				return nil, err
 			}
@@ -94,7 +124,7 @@ func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *s
 			}
 		}
 	}
-	if e.Probes == nil {
+	if fields {
 		return n, nil
 	}
 	return n, e.addFeatures(ctx, n, f)
@@ -127,8 +157,12 @@ func (e Experiment) firstFunctions() []int {
 // f is the experiment's family.
 func (e Experiment) Conditioner(f family.Family, n shard.Normalisation) (flow.Conditioner, error) {
 	inputs := e.Velocity().Inputs()
-	if e.Probes == nil {
-		return flow.NewStored(inputs, f.Fields(), gridOf(f), n)
+	if e.Probes == nil || e.gridded() {
+		stored, err := flow.NewStored(inputs, f.Fields(), flow.GridOf(f), n)
+		if err != nil || e.Probes == nil {
+			return stored, err
+		}
+		return flow.NewGridded(stored, e.probes(), f, e.Data.Seed)
 	}
 	standards := make([]shard.Standard, e.probes().Features())
 	for k := range standards {
@@ -148,17 +182,30 @@ func (e Experiment) Alternatives() []Experiment {
 	}
 	all := make([]Experiment, len(e.Training.Sensors))
 	for i, n := range e.Training.Sensors {
-		all[i] = e
-		all[i].Model = e.Model.withSensors(n)
+		all[i] = e.withSensors(n)
 	}
 	return all
+}
+
+// withSensors replaces the number of probes.
+func (e Experiment) withSensors(n int) Experiment {
+	if e.gridded() {
+		probes := *e.Probes
+		probes.Sensors = n
+		e.Probes = &probes
+		return e
+	}
+	s := *e.Model.Sensor
+	s.Sensors = n
+	e.Model.Sensor = &s
+	return e
 }
 
 // Inference is the experiment with the number of sensors of the evaluation, for the use of
 // trained networks. Its network has the same parameters.
 func (e Experiment) Inference() Experiment {
 	if e.Evaluation.Sensors > 0 {
-		e.Model = e.Model.withSensors(e.Evaluation.Sensors)
+		return e.withSensors(e.Evaluation.Sensors)
 	}
 	return e
 }
@@ -172,10 +219,19 @@ func (e Experiment) seen(system sde.System) (sde.System, error) {
 // equations.
 func (e Experiment) probesFit(f family.Family, path string) error {
 	s := e.Model.Sensor
-	if s == nil {
-		return fmt.Errorf("probes: %s has no sensors (null removes the probes)", path)
+	steps := "probes.steps"
+	switch {
+	case s == nil && flow.GridOf(f).Plane == nil:
+		return fmt.Errorf("probes: %s has no sensors, and %s no grid in the plane at whose nodes probes give coefficients (null removes the probes)", path, f.Name())
+	case s == nil && e.Probes.Sensors == 0:
+		return fmt.Errorf("probes: %s has no sensors: set probes.sensors and probes.steps, as 256 and 20, of the probes that give it coefficients at nodes (null removes the probes)", path)
+	case s != nil:
+		steps = path + ".steps"
+		if e.Probes.Sensors != 0 || e.Probes.Steps != 0 {
+			return fmt.Errorf("probes: %s has the numbers of sensors and steps: must be 0 here", path)
+		}
 	}
-	if err := integer(path+".steps", s.Steps, 1, probe.MaxSteps); err != nil {
+	if err := integer(steps, e.probes().Steps, 1, probe.MaxSteps); err != nil {
 		return err
 	}
 	if err := number("probes.dt", e.Probes.DT, data.LeastStep, data.LargestStep); err != nil {
@@ -184,6 +240,12 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 	probes := e.probes()
 	if err := probes.Validate(); err != nil {
 		return fmt.Errorf("probes.%w", err)
+	}
+	if s == nil {
+		if _, err := flow.NewGridded(nil, probes, f, e.Data.Seed); err != nil {
+			return fmt.Errorf("probes: %w", err)
+		}
+		return nil
 	}
 	if want := probes.Features(); s.Features != want {
 		return &FieldError{path + ".features", s.Features, fmt.Sprintf("%d, the features of probes of kind %s", want, probes.Kind)}

@@ -14,10 +14,10 @@ import (
 )
 
 // Every row of the paper's tables in the plane is an experiment with settings, at
-// every preset: another trained state, whose network has the same parameters
+// every preset that has the paper's networks: another trained state, whose network has the same parameters
 // however many sensors it has.
 func TestRowsOfThePlane(t *testing.T) {
-	for _, preset := range Presets("cn2d") {
+	for _, preset := range Presets("cn2d_transfer") {
 		seen := map[string][]string{}
 		for _, row := range []struct {
 			name string

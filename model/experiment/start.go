@@ -175,15 +175,14 @@ func (e Experiment) sameNetwork(parent Experiment) error {
 	if err := sameTensors(e.Velocity().Layout(), parent.Velocity().Layout()); err != nil {
 		return err
 	}
-	a, b := e.Model, parent.Model
-	if a.Sensor != nil && b.Sensor != nil {
-		a, b = a.withSensors(1), b.withSensors(1) // any number of sensors has the same parameters
+	if e.Probes != nil && parent.Probes != nil {
+		e, parent = e.withSensors(1), parent.withSensors(1) // any number has the same parameters
 	}
 	for _, c := range []struct {
 		what      string
 		own, have any
 	}{
-		{"model", a, b}, {"probes", e.scaledProbes(), parent.scaledProbes()},
+		{"model", e.Model, parent.Model}, {"probes", e.scaledProbes(), parent.scaledProbes()},
 		{"states of each equation", ownStates(e), ownStates(parent)},
 	} {
 		own, err := json.Marshal(c.own)

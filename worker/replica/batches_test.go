@@ -48,11 +48,18 @@ func steps(t *testing.T, r *Replica, shards []int, n int) [][][]float32 {
 }
 
 func TestBatchDoesNotDependOnMembership(t *testing.T) {
-	for name, sets := range map[string][]string{
-		"vn1d": nil, "cn2d": nil, "cn2d_grid": nil, "particles64d": nil,
-		"cn2d_transfer": {"training.sensors=[5, 2, 3]"},
+	for _, c := range []struct {
+		name, of string
+		sets     []string
+	}{
+		{"vn1d", "", nil}, {"cn2d", "", nil}, {"cn2d_grid", "", nil}, {"particles64d", "", nil},
+		{"cn2d_transfer", "", []string{"training.sensors=[5, 2, 3]"}},
+		{"cn2d_grid", " with sensors", []string{
+			"model.deeponet.fields=[{name: force, shape: [32, 32, 2]}]",
+			"probes={kind: trajectory, dt: 0.01, sensors: 16, steps: 4}", "training.sensors=[8, 16]",
+		}},
 	} {
-		t.Run(name, func(t *testing.T) { membershipChangesNothing(t, dataReplicaOf(t, name, sets...)) })
+		t.Run(c.name+c.of, func(t *testing.T) { membershipChangesNothing(t, dataReplicaOf(t, c.name, c.sets...)) })
 	}
 }
 

@@ -119,9 +119,7 @@ func (p PaperRow) isVariant(e experiment.Experiment, paths []string) bool {
 // withSensorCount writes out the number of sensors in evaluation where it is that of
 // the training.
 func withSensorCount(e experiment.Experiment) experiment.Experiment {
-	if s := e.Inference().Model.Sensor; s != nil {
-		e.Evaluation.Sensors = s.Sensors
-	}
+	e.Evaluation.Sensors = e.Inference().Sensors()
 	return e
 }
 

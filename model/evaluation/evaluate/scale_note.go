@@ -40,7 +40,7 @@ func ScaleNote(e experiment.Experiment) string {
 		note += ": " + strings.Join(there, ", ")
 	}
 	for i, ours := range choices(e) {
-		if theirs := choices(full)[i]; ours.text != theirs.text {
+		if theirs := choices(full)[i]; ours.text != theirs.text && ours.text != "" && theirs.text != "" {
 			note += fmt.Sprintf("; %s instead of %s", ours.text, theirs.text)
 		}
 	}
@@ -50,7 +50,8 @@ func ScaleNote(e experiment.Experiment) string {
 	return note
 }
 
-// choice describes a setting that is not a size, with its path in the configuration.
+// choice describes a setting that is not a size, with its path in the configuration. The text is
+// empty where the experiment has no such setting.
 type choice struct{ path, text string }
 
 // choices are the settings, beside sizes, that decide what is learned, from which data,
@@ -72,10 +73,30 @@ func choices(e experiment.Experiment) []choice {
 		{"training.times", fmt.Sprintf("%s times", cmp.Or(t.Times, flow.Uniform))},
 		{"training.precision", fmt.Sprintf("precision %s", cmp.Or(t.Precision, layers.Float32))},
 		{"evaluation.solver", "solver " + e.Evaluation.Solver},
-		{"model.sensor.representation", "representation " + string(network.Representation)},
-		{"model.sensor.aggregator", "aggregator " + string(network.Aggregator)},
-		{"model.sensor.decoder", "decoder " + string(network.Decoder)},
+		{"model.sensor.representation", named("representation ", string(network.Representation))},
+		{"model.sensor.aggregator", named("aggregator ", string(network.Aggregator))},
+		{"model.sensor.decoder", named("decoder ", string(network.Decoder))},
+		{"model.deeponet", architecture(e)},
 	}
+}
+
+// named is a name after what it names; empty without a name.
+func named(what, name string) string {
+	if name == "" {
+		return ""
+	}
+	return what + name
+}
+
+// architecture is the kind of network.
+func architecture(e experiment.Experiment) string {
+	switch {
+	case e.Model.Sensor != nil:
+		return "a network that reads the sensors"
+	case e.Probes != nil:
+		return "a DeepONet of the coefficients that the sensors show on a grid"
+	}
+	return "a DeepONet"
 }
 
 // Inputs names what a network gets of a function, with the formula of inputs that
@@ -88,6 +109,8 @@ func Inputs(e experiment.Experiment) []string {
 			names = append(names, "potential (of −log p)")
 		case "score":
 			names = append(names, "score ((log p)′)")
+		case "force":
+			names = append(names, "force (2D⁻¹(b − ½∇·D), D = σσᵀ)")
 		default:
 			names = append(names, input.Name)
 		}
@@ -119,9 +142,9 @@ func sizes(e experiment.Experiment) []size {
 		{"burn-in of references", "data.reference.burn_in", e.Data.Reference.BurnIn, false},
 		{"chains of a reference", "data.reference.chains", e.Data.Reference.Chains, false},
 		{"steps between reference samples", "data.reference.thin", e.Data.Reference.Thin, false},
-		{"sensors", "model.sensor.sensors", sensorConfig(e).Sensors, false},
-		{"sensors in evaluation", "evaluation.sensors", sensorConfig(e.Inference()).Sensors, false},
-		{"recorded points of a probe", "model.sensor.steps", sensorConfig(e).Steps, false},
+		{"sensors", "model.sensor.sensors", e.Sensors(), false},
+		{"sensors in evaluation", "evaluation.sensors", e.Inference().Sensors(), false},
+		{"recorded points of a probe", "model.sensor.steps", e.ProbeSteps(), false},
 		{"functions of a distance", "model.sensor.radial", sensorConfig(e).Radial, false},
 		{"parameters", "", e.Velocity().Layout().Size(), false},
 	}

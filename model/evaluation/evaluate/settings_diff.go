@@ -18,8 +18,9 @@ import (
 var ignoredPaths = []string{
 	"name", "preset", "seed", "data.seed", "data.shards", "data.held_out", "data.held_out_from",
 	"training.micro_batch", "training.wire", "training.reproducible", "training.checkpoint_every",
-	"training.epochs", // the note has the steps
-	"evaluation.mcmc", // rows with notes of their own
+	"training.epochs",                // the note has the steps
+	"evaluation.mcmc",                // rows with notes of their own
+	"probes.sensors", "probes.steps", // named as those of a network with sensors
 }
 
 // namedPaths are the paths of settings that a note calls by a name.
@@ -44,6 +45,7 @@ var sizeFields = []string{
 // instead of value", so that a note hides no setting for which it has no name.
 func settingsDiff(e, full experiment.Experiment) []string {
 	resized := e.Velocity().Layout().Size() != full.Velocity().Layout().Size()
+	other := architecture(e) != architecture(full)
 	usesAll := e.Data.StoredReference() == e.Evaluation.Samples // of which the note has the number
 	known := slices.Concat(ignoredPaths, namedPaths(e))
 	ours, theirs := valuesByPath(e), valuesByPath(full)
@@ -56,6 +58,7 @@ func settingsDiff(e, full experiment.Experiment) []string {
 		case ours[path] == theirs[path]:
 		case slices.Contains(known, path):
 		case resized && strings.HasPrefix(path, "model.") && slices.Contains(sizeFields, field):
+		case other && strings.HasPrefix(path, "model."):
 		case usesAll && path == "data.reference_samples":
 		default:
 			rest = append(rest, fmt.Sprintf("%s %s instead of %s", path, cmp.Or(ours[path], "none"), cmp.Or(theirs[path], "none")))

@@ -46,10 +46,10 @@ func settings(e experiment.Experiment, paper map[string]string) []Setting {
 	add("samples per training function", whole(e.Data.Samples))
 	add("samples per reference", whole(e.Evaluation.Samples))
 	simulated(e.Data, add)
-	if m := e.Model.Sensor; m != nil {
-		add("sensors", whole(m.Sensors))
-		if in := e.Inference().Model.Sensor; in.Sensors != m.Sensors {
-			add("sensors in evaluation", whole(in.Sensors))
+	if sensors := e.Sensors(); sensors > 0 {
+		add("sensors", whole(sensors))
+		if used := e.Inference().Sensors(); used != sensors {
+			add("sensors in evaluation", whole(used))
 		}
 	}
 	add("network input", strings.Join(evaluate.Inputs(e), ", "))

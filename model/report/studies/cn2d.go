@@ -75,6 +75,7 @@ var cn2d = Study{
 	Configuration: with(inPlane, map[string]string{"sensors": "256"}),
 	Notes: []string{"Every evaluation uses 256 sensors, except that of DeepSets: its sum over sensors grows with their number, so it is evaluated with the number that it was trained with. " +
 		"Where a row names no number, the full preset trains with 256 sensors and the scaled preset with 64."},
+	Best: &cn2dBest,
 }
 
 // cn2dTransfer trains with one number of sensors, or several in turn, and

@@ -35,6 +35,9 @@ func Select(name, preset string) ([]Study, error) {
 	known := Known()
 	if name == "all" {
 		some := slices.DeleteFunc(known, func(s Study) bool { return s.checkPreset(preset) != nil })
+		for i, s := range some {
+			some[i] = s.at(preset)
+		}
 		if len(some) == 0 {
 			return nil, fmt.Errorf("no experiment has a preset called %q", preset)
 		}
@@ -49,7 +52,15 @@ func Select(name, preset string) ([]Study, error) {
 		}
 		return nil, fmt.Errorf("no study %q (known: %s, all)", name, strings.Join(Names(), ", "))
 	}
-	return known[i : i+1], known[i].checkPreset(preset)
+	return []Study{known[i].at(preset)}, known[i].checkPreset(preset)
+}
+
+// at is the study at a preset.
+func (s Study) at(preset string) Study {
+	if preset == "best" && s.Best != nil {
+		return *s.Best
+	}
+	return s
 }
 
 // checkPreset says why the study cannot be made at a preset, or nil.

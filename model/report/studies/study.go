@@ -30,6 +30,8 @@ type Study struct {
 	Configuration map[string]string
 	ConfiguredIn  string   // where the paper prints them
 	Notes         []string // remarks on all tables
+	// Best is the study at the preset best, where that has other runs; nil: the same.
+	Best *Study
 }
 
 // RunSpec is one training per seed: an experiment at the chosen preset, with settings

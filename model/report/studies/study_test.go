@@ -14,7 +14,13 @@ import (
 // Everything that a table names is there, at every preset.
 func TestDeclaredStudies(t *testing.T) {
 	ids := map[string]bool{}
+	all := slices.Clone(All)
 	for _, s := range All {
+		if s.Best != nil {
+			all = append(all, *s.Best)
+		}
+	}
+	for _, s := range all {
 		for _, c := range s.Costs {
 			points := map[string]bool{}
 			for _, p := range c.Points {
@@ -145,9 +151,16 @@ func TestSelect(t *testing.T) {
 	if err != nil || len(one) != 1 || one[0].Name != "rare1d" {
 		t.Errorf("rare1d: %v, %v", one, err)
 	}
+	for _, name := range []string{"cn2d", "all"} {
+		best, err := Select(name, "best")
+		if err != nil || !slices.ContainsFunc(best, func(s Study) bool { return s.Name == "cn2d" && s.Runs[0].Name == "sensors" }) {
+			t.Errorf("%s at best: %v, %v", name, best, err)
+		}
+	}
 	for _, c := range []struct{ name, preset, want string }{
 		{"nosuch", "smoke", "vn1d"},
 		{"cn2d_grid", "smoke", "cn2d_grid is part of cn2d"},
+		{"cn2d_transfer", "best", `unknown preset "best" of cn2d_transfer`},
 		{"rare1d", "tiny", `unknown preset "tiny" of rare1d`},
 		{"all", "tiny", `a preset called "tiny"`},
 	} {

@@ -57,7 +57,7 @@ func open(t testing.TB, b *backend.Backend, model deeponet.Config, st *state.Sta
 	for _, input := range model.Inputs() {
 		fields = append(fields, family.Field(input))
 	}
-	conditioner, err := flow.NewStored(model.Inputs(), fields, sde.Grid{}, st.Normalisation)
+	conditioner, err := flow.NewStored(model.Inputs(), fields, flow.Grid{}, st.Normalisation)
 	if err != nil {
 		t.Fatal(err)
 	}

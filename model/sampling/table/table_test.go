@@ -53,7 +53,7 @@ func open(t testing.TB, config deeponet.Config, st *state.State, dir string) *Sa
 	for _, input := range config.Inputs() {
 		fields = append(fields, family.Field(input))
 	}
-	conditioner, err := flow.NewStored(config.Inputs(), fields, sde.Grid{}, st.Normalisation)
+	conditioner, err := flow.NewStored(config.Inputs(), fields, flow.Grid{}, st.Normalisation)
 	if err != nil {
 		t.Fatal(err)
 	}

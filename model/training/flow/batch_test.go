@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sets/batch"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -34,7 +33,7 @@ var (
 // assembler of a shard that open writes.
 func assembler(t testing.TB, plan batch.Plan, dim int, coupling flow.Coupling) *flow.Assembler {
 	t.Helper()
-	conditioner, err := flow.NewStored(inputs, fields, sde.Grid{}, normalisation)
+	conditioner, err := flow.NewStored(inputs, fields, flow.Grid{}, normalisation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
 
@@ -32,9 +32,9 @@ type Conditioner interface {
 // Stored conditions on stored fields and on fields derived from them.
 type Stored struct {
 	sources          []source
-	grid             sde.Grid // of drift and diffusion, where inputs are derived
-	drift, diffusion int      // their places among the function's fields
-	scale            float64  // of the flow's coordinates
+	grid             Grid
+	drift, diffusion int   // their places among the function's fields, on the line
+	frame            Frame // of the flow's coordinates
 }
 
 // source is what an input is made from.
@@ -42,28 +42,29 @@ type source struct {
 	name string
 	size int
 
-	place    int // among the function's fields
+	place    int // among the function's fields; −1: derived
 	standard shard.Standard
-	derive   derivation // nil where the input is a stored field
 }
 
 // NewStored makes the inputs from the family's fields of the same names and
 // shapes, with the normalisation of the training shards, or derives them from
-// drift and diffusion on the grid. The zero grid stands for a family without: then
-// nothing is derived.
-func NewStored(inputs []velocity.Input, fields []family.Field, grid sde.Grid, n shard.Normalisation) (*Stored, error) {
-	frame, err := FrameOf(n, 1) // inputs are derived on the line alone
+// the coefficients on the grid.
+func NewStored(inputs []velocity.Input, fields []family.Field, grid Grid, n shard.Normalisation) (*Stored, error) {
+	dim := 1
+	if grid.Plane != nil {
+		dim = 2
+	}
+	frame, err := FrameOf(n, dim)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stored{grid: grid, scale: frame.Scale(0)}
+	s := &Stored{grid: grid, frame: frame}
 	for _, input := range inputs {
 		if err := Find(input, fields, grid); err != nil {
 			return nil, err
 		}
 		from := source{name: input.Name, size: input.Size(), place: place(input.Name, fields)}
 		if from.place < 0 {
-			from.derive = derivations[input.Name]
 			s.drift, s.diffusion = place("drift", fields), place("diffusion", fields)
 		} else {
 			var ok bool
@@ -80,13 +81,13 @@ func NewStored(inputs []velocity.Input, fields []family.Field, grid sde.Grid, n 
 var ErrInput = errors.New("the network's input")
 
 // Find reports an input that is neither among the fields that are stored nor can be
-// derived from drift and diffusion on the grid; a *ShapeError, if it is only of
+// derived from the coefficients on the grid; a *ShapeError, if it is only of
 // another shape.
-func Find(input velocity.Input, fields []family.Field, grid sde.Grid) error {
-	stored, shape := "the stored field", []int{grid.N}
+func Find(input velocity.Input, fields []family.Field, grid Grid) error {
+	stored, shape := "the stored field", grid.shape()
 	if k := place(input.Name, fields); k >= 0 {
 		shape = fields[k].Shape
-	} else if stored = "the derived field"; derivations[input.Name] == nil || grid.N == 0 {
+	} else if stored = "the derived field"; !grid.derives(input.Name) {
 		return fmt.Errorf("%w %q is no stored field", ErrInput, input.Name)
 	}
 	if !slices.Equal(shape, input.Shape) {
@@ -113,30 +114,51 @@ func place(name string, fields []family.Field) int {
 	return slices.IndexFunc(fields, func(f family.Field) bool { return f.Name == name })
 }
 
-// Condition implements Conditioner. Inputs that are stored do not allocate where
-// there is room for them.
+// Condition implements Conditioner, on GOMAXPROCS goroutines where inputs are derived. Inputs
+// that are stored do not allocate where there is room for them.
 func (s *Stored) Condition(ctx context.Context, inputs [][]float32, subjects []Subject) error {
-	for _, subject := range subjects {
-		fields := subject.Function.Fields
-		for k, from := range s.sources {
-			if from.derive != nil {
-				if max(s.drift, s.diffusion) >= len(fields) {
-					return fmt.Errorf("function %d: %s is derived from drift and diffusion", subject.Index, from.name)
-				}
-				var err error
-				c := sde.Coefficients{Grid: s.grid, Drift: fields[s.drift], Diffusion: fields[s.diffusion]}
-				if inputs[k], err = from.derive(inputs[k], c, s.scale); err != nil {
-					return fmt.Errorf("function %d: %s: %w", subject.Index, from.name, err)
-				}
-				continue
-			}
-			if from.place >= len(fields) || len(fields[from.place]) != from.size {
-				return fmt.Errorf("function %d: the network takes %d values of %s", subject.Index, from.size, from.name)
-			}
-			inputs[k] = standardise(inputs[k], fields[from.place], from.standard)
+	derived := false
+	for k, from := range s.sources {
+		inputs[k] = slices.Grow(inputs[k], len(subjects)*from.size)[:len(inputs[k])+len(subjects)*from.size]
+		derived = derived || from.place < 0
+	}
+	if derived {
+		return simulate.Each(ctx, len(subjects), func(_ context.Context, i int) error {
+			return s.fill(inputs, subjects, i)
+		}, nil)
+	}
+	for i := range subjects {
+		if err := s.fill(inputs, subjects, i); err != nil {
+			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// fill makes the inputs of subject i in its place at the end of inputs.
+func (s *Stored) fill(inputs [][]float32, subjects []Subject, i int) error {
+	for k, from := range s.sources {
+		at := len(inputs[k]) - (len(subjects)-i)*from.size
+		if err := s.input(inputs[k][at:at:at+from.size], from, subjects[i].Function.Fields); err != nil {
+			return fmt.Errorf("function %d: %w", subjects[i].Index, err)
+		}
+	}
+	return nil
+}
+
+// input appends the values of one input to dst, which has room for them.
+func (s *Stored) input(dst []float32, from source, fields [][]float32) error {
+	if from.place < 0 {
+		if _, err := s.derive(dst, from.name, fields); err != nil {
+			return fmt.Errorf("%s: %w", from.name, err)
+		}
+		return nil
+	}
+	if from.place >= len(fields) || len(fields[from.place]) != from.size {
+		return fmt.Errorf("the network takes %d values of %s", from.size, from.name)
+	}
+	standardise(dst, fields[from.place], from.standard)
+	return nil
 }
 
 // standardise appends (value − mean)/std of every value to dst.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 	"github.com/ergoflow/ergoflow/model/training/flow"
@@ -87,7 +86,7 @@ func TestConditionerIsToldTheFunction(t *testing.T) {
 func TestStoredIsTheSameAfterwards(t *testing.T) {
 	s := open(t, functions, stored, 1)
 	b := assemble(t, assembler(t, plan, 1, flow.OptimalTransport), s, 0)
-	conditioner, err := flow.NewStored(inputs, fields, sde.Grid{}, normalisation)
+	conditioner, err := flow.NewStored(inputs, fields, flow.Grid{}, normalisation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +114,12 @@ func TestStoredRefuses(t *testing.T) {
 		`normalisation lacks the input "drift"`:  {inputs[0], shard.Normalisation{"diffusion": {Std: 1}}},
 		`normalisation lacks the input "drift" `: {inputs[0], nil},
 	} {
-		_, err := flow.NewStored([]velocity.Input{bad.input}, fields, sde.Grid{}, bad.normalisation)
+		_, err := flow.NewStored([]velocity.Input{bad.input}, fields, flow.Grid{}, bad.normalisation)
 		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	conditioner, err := flow.NewStored(inputs, fields, sde.Grid{}, normalisation)
+	conditioner, err := flow.NewStored(inputs, fields, flow.Grid{}, normalisation)
 	if err != nil {
 		t.Fatal(err)
 	}

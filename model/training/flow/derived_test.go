@@ -28,7 +28,7 @@ var lineFields = []family.Field{{Name: "drift", Shape: []int{nodes.N}}, {Name: "
 // condition makes the inputs of one function with drift b and diffusion σ.
 func condition(t *testing.T, inputs []velocity.Input, b, sigma func(float64) float64) ([][]float32, error) {
 	t.Helper()
-	conditioner, err := flow.NewStored(inputs, lineFields, nodes, shard.Normalisation{"diffusion": {Mean: 1, Std: 2}})
+	conditioner, err := flow.NewStored(inputs, lineFields, flow.Grid{Grid: nodes}, shard.Normalisation{"diffusion": {Mean: 1, Std: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,19 +90,19 @@ func TestDerivedFieldsAreOfTheLaw(t *testing.T) {
 func TestDerivedFieldsRefuse(t *testing.T) {
 	for want, construct := range map[string]func() error{
 		`"potential" is no stored field`: func() error {
-			_, err := flow.NewStored(onLine("potential"), lineFields, sde.Grid{}, nil)
+			_, err := flow.NewStored(onLine("potential"), lineFields, flow.Grid{}, nil)
 			return err
 		},
 		`"entropy" is no stored field`: func() error {
-			_, err := flow.NewStored(onLine("entropy"), lineFields, nodes, nil)
+			_, err := flow.NewStored(onLine("entropy"), lineFields, flow.Grid{Grid: nodes}, nil)
 			return err
 		},
 		`"potential" has shape [32], the derived field [33]`: func() error {
-			_, err := flow.NewStored([]velocity.Input{{Name: "potential", Shape: []int{32}}}, lineFields, nodes, nil)
+			_, err := flow.NewStored([]velocity.Input{{Name: "potential", Shape: []int{32}}}, lineFields, flow.Grid{Grid: nodes}, nil)
 			return err
 		},
-		"function 3: potential is derived from drift and diffusion": func() error {
-			conditioner, err := flow.NewStored(onLine("potential"), lineFields, nodes, nil)
+		"function 3: potential: it follows from drift and diffusion": func() error {
+			conditioner, err := flow.NewStored(onLine("potential"), lineFields, flow.Grid{Grid: nodes}, nil)
 			if err != nil {
 				return err
 			}

@@ -78,7 +78,7 @@ func TestDerivedFieldsHaveNoUnit(t *testing.T) {
 			x := nodes.At(i)
 			fields[0][i], fields[1][i] = float32(time*s*b(x)), float32(math.Sqrt(time)*s*sigma(x))
 		}
-		conditioner, err := flow.NewStored(inputs, lineFields, grid, n)
+		conditioner, err := flow.NewStored(inputs, lineFields, flow.Grid{Grid: grid}, n)
 		if err != nil {
 			t.Fatal(err)
 		}

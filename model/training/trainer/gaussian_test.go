@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sets/batch"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -245,7 +244,7 @@ func gaussianBatches(t *testing.T, s *shard.Shard, c trainer.Config, coupling fl
 	if err := plan.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	conditioner, err := flow.NewStored(c.Model.Inputs(), s.Fields(), sde.Grid{}, shard.Normalisation{"law": {Std: 1}})
+	conditioner, err := flow.NewStored(c.Model.Inputs(), s.Fields(), flow.Grid{}, shard.Normalisation{"law": {Std: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

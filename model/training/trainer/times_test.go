@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
@@ -53,7 +52,7 @@ func TestLearnsTheLawAtATime(t *testing.T) {
 	for _, in := range inputs {
 		fields = append(fields, family.Field(in))
 	}
-	conditioner, err := flow.NewStored(inputs, fields, sde.Grid{}, normalisation)
+	conditioner, err := flow.NewStored(inputs, fields, flow.Grid{}, normalisation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -313,7 +312,7 @@ func TestBenchmark(t *testing.T) {
 			return values, nil
 		},
 		Conditioner: func(n shard.Normalisation) (flow.Conditioner, error) {
-			return flow.NewStored(c.Model.Inputs(), fields, sde.Grid{}, n)
+			return flow.NewStored(c.Model.Inputs(), fields, flow.Grid{}, n)
 		},
 	}
 	b, err := backend.Open(backend.Go) // compiles fastest
