@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/data/simulation/probe"
 )
 
 // The paper's table: 32,256 steps of 256 × 32 on the line, 8,192 of 512 × 64 in
@@ -139,11 +141,11 @@ func TestBestOfThePlane(t *testing.T) {
 			t.Errorf("%s: the data are others", name)
 		}
 		if name == "cn2d" {
-			if got := best.Sensors(); got != 256 || scaled.Inference().Sensors() != got {
+			if got := best.Inference().Sensors(); got != 256 || scaled.Inference().Sensors() != got {
 				t.Errorf("%d sensors", got)
 			}
-			if grid := load("cn2d_grid", "best"); !reflect.DeepEqual(best.Model, grid.Model) || !reflect.DeepEqual(best.Training, grid.Training) {
-				t.Error("the network with sensors is trained otherwise than that of the grid")
+			if grid := load("cn2d_grid", "best"); best.Hash() != grid.Hash() {
+				t.Error("the network for sensors is trained otherwise than that of the grid")
 			}
 			best.Probes, best.Evaluation.Sensors, best.Training.MicroBatch = scaled.Probes, scaled.Evaluation.Sensors, scaled.Training.MicroBatch
 			best.Model = scaled.Model
@@ -159,28 +161,30 @@ func TestBestOfThePlane(t *testing.T) {
 	}
 }
 
-// A network on a grid that reads probes has the same parameters with any number of them, and with
-// the fields themselves. A hash says how many it learned from, and not with how many it is used.
+// A network on a grid has the same parameters whether it reads its coefficients or what any number
+// of probes show of them. A hash says from which it learned, and not with which it is used.
 func TestSensorsOfAGrid(t *testing.T) {
-	base, err := Load("cn2d", "best", "", nil)
-	if err != nil {
-		t.Fatal(err)
+	load := func(sets ...string) Experiment {
+		e, err := Load("cn2d", "best", "", sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
 	}
-	used, err := Load("cn2d", "best", "", []string{"evaluation.sensors=64"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if used.Hash() != base.Hash() || used.Inference().Sensors() != 64 || used.Sensors() != 256 || base.Inference().Sensors() != 256 {
+	base, used := load(), load("evaluation.sensors=64", "probes.kind=walk")
+	if used.Hash() != base.Hash() || used.Sensors() != 0 || used.Inference().Sensors() != 64 || base.Inference().Sensors() != 256 {
 		t.Errorf("%d sensors in training, %d in use", used.Sensors(), used.Inference().Sensors())
 	}
-	fewer, err := Load("cn2d", "best", "", []string{"training.sensors=[64, 128]"})
-	if err != nil {
-		t.Fatal(err)
+	if p := used.UnlearnedProbes(); p == nil || p.Kind != probe.Walk {
+		t.Errorf("the evaluation does not name its probes: %+v", p)
 	}
-	if fewer.Hash() == base.Hash() {
-		t.Error("the sensors of the training do not change what is trained")
+	learned, turns := load("probes.sensors=128"), load("training.sensors=[64, 128]")
+	for _, e := range []Experiment{learned, turns} {
+		if e.Hash() == base.Hash() || e.UnlearnedProbes() != nil {
+			t.Error("the sensors of the training do not change what is trained")
+		}
 	}
-	for i, a := range fewer.Alternatives() {
+	for i, a := range turns.Alternatives() {
 		if a.Sensors() != []int{64, 128}[i] || !a.Velocity().Layout().Equal(base.Velocity().Layout()) {
 			t.Errorf("alternative %d has %d sensors", i, a.Sensors())
 		}

@@ -23,7 +23,7 @@ func TestPresetsKeepTheirHashes(t *testing.T) {
 		{"anyd/full", "aca0cabb81e588f7bdd141b0a1956c21", "24a7efc577bfebde3193d1462abd5692", "b1b93eb5a912c121"},
 		{"anyd/scaled", "7f435310d0dd448ce06939a48007e902", "327d78c986d57f1eedf67e03b421dcef", "daf86571fa615b40"},
 		{"anyd/smoke", "946665e85c6c50ddfdd1a32a2b600197", "3322c60af7dc20d3b539fbd358f3b644", "07d79e969d207fb2"},
-		{"cn2d/best", "787449e55a933444b7bb3fa2fdf98796", "03f0fb4b8c1a3211ddab0e9c9f57f73a", "c6fb4b460a5244c1"},
+		{"cn2d/best", "253f5d6ebc8f34c6421ed2892c72986e", "03f0fb4b8c1a3211ddab0e9c9f57f73a", "f4da1a77908b9303"},
 		{"cn2d/full", "05ac494c22019ad0452792b41df52867", "4210c2fad4ca67034b7118db68cc9978", "8e025435b4a6a44c"},
 		{"cn2d/scaled", "c4613e67381be7c36dbbe1fb27693ca6", "03f0fb4b8c1a3211ddab0e9c9f57f73a", "e0f0ed9cd95d99f0"},
 		{"cn2d/smoke", "505a07c61547000df5c8634f8451703f", "19b37d4d2b1e5ab5b84edc407562f4f0", "876e8decfa034ce3"},

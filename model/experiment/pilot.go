@@ -38,7 +38,7 @@ func (e Experiment) PilotRun(ctx context.Context) (warnings []string, err error)
 	if err != nil || e.Probes == nil {
 		return warnings, err
 	}
-	c := e.probes()
+	c := e.Inference().probes()
 	c.Sensors = min(c.Sensors, pilotSensors)
 	rows := make([]float32, c.Size())
 	all, functions := 0., min(e.Data.Functions, pilotFunctions)

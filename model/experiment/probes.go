@@ -15,8 +15,9 @@ import (
 )
 
 // Probes describes the probes by which a network sees equations. A network with sensors reads
-// them, and sets their number and their steps. A network on a grid of the plane reads the
-// coefficients that they show at its nodes (flow.Gridded), and they are set here.
+// them, and sets their number and their steps. To a network on a grid of the plane they give the
+// coefficients at its nodes (flow.Gridded): in use, with as many as evaluation.sensors says, and
+// in training too if Sensors or training.sensors say so.
 type Probes struct {
 	Kind    probe.Kind `json:"kind" yaml:"kind"`
 	DT      float64    `json:"dt" yaml:"dt"` // time between recorded points
@@ -32,10 +33,20 @@ type scaled struct {
 }
 
 func (e Experiment) scaledProbes() *scaled {
-	if e.Probes == nil {
+	unused := e.onGrid() && e.Probes.Sensors == 0 && len(e.Training.Sensors) == 0 // in training
+	if e.Probes == nil || unused {
 		return nil
 	}
 	return &scaled{*e.Probes, e.scale()}
+}
+
+// UnlearnedProbes are those that the training does not use, and the hash does not name; nil
+// without such.
+func (e Experiment) UnlearnedProbes() *Probes {
+	if e.scaledProbes() != nil {
+		return nil
+	}
+	return e.Probes
 }
 
 // scale is over all rows if the network reads probes that follow the equation: they reach the
@@ -57,8 +68,8 @@ func (e Experiment) scale() probe.Scale {
 // thousands of rows each, its error is negligible.
 const standardised = 1024
 
-// gridded reports whether the network reads on a grid what probes show.
-func (e Experiment) gridded() bool { return e.Probes != nil && e.Model.Sensor == nil }
+// onGrid reports whether probes give a network on a grid the coefficients at its nodes.
+func (e Experiment) onGrid() bool { return e.Probes != nil && e.Model.Sensor == nil }
 
 // probes configures the probes of every function.
 func (e Experiment) probes() probe.Config {
@@ -107,7 +118,7 @@ func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *s
 	}
 	// Where equations have their own they measure distances alone.
 	n, states := shard.Normalisation{}, e.Training.States == flow.Standardised || e.Training.States.Own()
-	fields := e.Probes == nil || e.gridded()
+	fields := e.Probes == nil || e.onGrid()
 	if fields || states {
 		manifests, err := e.Data.TrainingManifests(store)
 		if err != nil {
@@ -157,9 +168,9 @@ func (e Experiment) firstFunctions() []int {
 // f is the experiment's family.
 func (e Experiment) Conditioner(f family.Family, n shard.Normalisation) (flow.Conditioner, error) {
 	inputs := e.Velocity().Inputs()
-	if e.Probes == nil || e.gridded() {
+	if e.Probes == nil || e.onGrid() {
 		stored, err := flow.NewStored(inputs, f.Fields(), flow.GridOf(f), n)
-		if err != nil || e.Probes == nil {
+		if err != nil || e.Sensors() == 0 {
 			return stored, err
 		}
 		return flow.NewGridded(stored, e.probes(), f, e.Data.Seed)
@@ -189,7 +200,7 @@ func (e Experiment) Alternatives() []Experiment {
 
 // withSensors replaces the number of probes.
 func (e Experiment) withSensors(n int) Experiment {
-	if e.gridded() {
+	if e.onGrid() {
 		probes := *e.Probes
 		probes.Sensors = n
 		e.Probes = &probes
@@ -219,19 +230,13 @@ func (e Experiment) seen(system sde.System) (sde.System, error) {
 // equations.
 func (e Experiment) probesFit(f family.Family, path string) error {
 	s := e.Model.Sensor
-	steps := "probes.steps"
-	switch {
-	case s == nil && flow.GridOf(f).Plane == nil:
-		return fmt.Errorf("probes: %s has no sensors, and %s no grid in the plane at whose nodes probes give coefficients (null removes the probes)", path, f.Name())
-	case s == nil && e.Probes.Sensors == 0:
-		return fmt.Errorf("probes: %s has no sensors: set probes.sensors and probes.steps, as 256 and 20, of the probes that give it coefficients at nodes (null removes the probes)", path)
-	case s != nil:
-		steps = path + ".steps"
-		if e.Probes.Sensors != 0 || e.Probes.Steps != 0 {
-			return fmt.Errorf("probes: %s has the numbers of sensors and steps: must be 0 here", path)
-		}
+	if s == nil {
+		return e.nodesFit(f, path)
 	}
-	if err := integer(steps, e.probes().Steps, 1, probe.MaxSteps); err != nil {
+	if e.Probes.Sensors != 0 || e.Probes.Steps != 0 {
+		return fmt.Errorf("probes: %s has the numbers of sensors and steps: must be 0 here", path)
+	}
+	if err := integer(path+".steps", s.Steps, 1, probe.MaxSteps); err != nil {
 		return err
 	}
 	if err := number("probes.dt", e.Probes.DT, data.LeastStep, data.LargestStep); err != nil {
@@ -240,12 +245,6 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 	probes := e.probes()
 	if err := probes.Validate(); err != nil {
 		return fmt.Errorf("probes.%w", err)
-	}
-	if s == nil {
-		if _, err := flow.NewGridded(nil, probes, f, e.Data.Seed); err != nil {
-			return fmt.Errorf("probes: %w", err)
-		}
-		return nil
 	}
 	if want := probes.Features(); s.Features != want {
 		return &FieldError{path + ".features", s.Features, fmt.Sprintf("%d, the features of probes of kind %s", want, probes.Kind)}
@@ -269,6 +268,31 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 	}
 	if err := row.Fill(make([]float32, row.Size()), seen, e.Data.Seed, "validate", 0); err != nil {
 		return fmt.Errorf("probes.kind: %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// nodesFit reports probes that do not give the network the coefficients at the nodes of f's grid.
+func (e Experiment) nodesFit(f family.Family, path string) error {
+	if flow.GridOf(f).Plane == nil {
+		return fmt.Errorf("probes: %s has no sensors, and %s no grid in the plane at whose nodes probes give coefficients (null removes the probes)", path, f.Name())
+	}
+	if e.Inference().Sensors() == 0 {
+		return fmt.Errorf("probes: %s has no sensors: set evaluation.sensors, as 256, and probes.steps, as 20, of the probes that give it coefficients at nodes (null removes the probes)", path)
+	}
+	if err := integer("probes.steps", e.Probes.Steps, 1, probe.MaxSteps); err != nil {
+		return err
+	}
+	if err := number("probes.dt", e.Probes.DT, data.LeastStep, data.LargestStep); err != nil {
+		return err
+	}
+	for _, used := range append(e.Alternatives(), e.Inference()) {
+		if used.Sensors() == 0 {
+			continue
+		}
+		if _, err := flow.NewGridded(nil, used.probes(), f, e.Data.Seed); err != nil {
+			return fmt.Errorf("probes: %w", err)
+		}
 	}
 	return nil
 }

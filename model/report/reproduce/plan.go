@@ -179,7 +179,8 @@ func (t PlannedEvaluation) key() string {
 		Run        string                `json:"run"`
 		Evaluation experiment.Evaluation `json:"evaluation"`
 		Kinds      []evaluate.Kind       `json:"kinds"`
-	}{format, t.Experiment.Hash(), v, t.Kinds})
+		Probes     *experiment.Probes    `json:"probes,omitempty"`
+	}{format, t.Experiment.Hash(), v, t.Kinds, t.Experiment.UnlearnedProbes()})
 	if err != nil {
 		panic(fmt.Sprintf("reproduce: hash of an unvalidated configuration: %v", err))
 	}

@@ -46,11 +46,12 @@ func settings(e experiment.Experiment, paper map[string]string) []Setting {
 	add("samples per training function", whole(e.Data.Samples))
 	add("samples per reference", whole(e.Evaluation.Samples))
 	simulated(e.Data, add)
-	if sensors := e.Sensors(); sensors > 0 {
+	sensors, used := e.Sensors(), e.Inference().Sensors()
+	if sensors > 0 {
 		add("sensors", whole(sensors))
-		if used := e.Inference().Sensors(); used != sensors {
-			add("sensors in evaluation", whole(used))
-		}
+	}
+	if used != sensors {
+		add("sensors in evaluation", whole(used))
 	}
 	add("network input", strings.Join(evaluate.Inputs(e), ", "))
 	add("parameters", whole(e.Velocity().Layout().Size()))

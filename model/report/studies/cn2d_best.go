@@ -2,8 +2,8 @@ package studies
 
 import "github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 
-// cn2dBest is cn2d at the preset best: one network, of the grid and of what sensors show at its
-// nodes, and what each of its choices contributes.
+// cn2dBest is cn2d at the preset best: one trained network, which gets the drift at the nodes of
+// the grid from the equation or from sensors, and what each of its choices contributes.
 var cn2dBest = Study{
 	Name:  "cn2d",
 	Title: "2D constant noise",
@@ -33,7 +33,7 @@ var cn2dBest = Study{
 			},
 			Notes: []string{
 				"Above the grid: sliced W2 of the row minus that of the network of the grid on the same field, mean over fields. If the interval contains 0, these fields cannot tell the two apart.",
-				"The network reads the force, arsinh of 2D⁻¹(b − ½∇·D) with D = σσᵀ, at 32 × 32 nodes: the equation's own (grid), or what 256 trajectories of the equation show there (sensors).",
+				"The network reads the force, arsinh of 2D⁻¹(b − ½∇·D) with D = σσᵀ, at 32 × 32 nodes: the equation's own (grid), or what trajectories of the equation show there (sensors). Both rows are of one training, on the grid.",
 				annealed,
 			},
 		},
@@ -46,8 +46,8 @@ var cn2dBest = Study{
 				grid,
 				{Name: "the drift instead of the force", Run: "drift", Kind: evaluate.Model},
 				{Name: "the schedule of scaled: one epoch of 16 functions, learning rate 0.001", Run: "schedule", Kind: evaluate.Model},
-				{Name: "128 sensors in evaluation, 256 in training", Run: "sensors", Evaluation: "128", Kind: evaluate.Model},
-				{Name: "64 sensors in evaluation, 256 in training", Run: "sensors", Evaluation: "64", Kind: evaluate.Model},
+				{Name: "128 sensors", Run: "sensors", Evaluation: "128", Kind: evaluate.Model},
+				{Name: "64 sensors", Run: "sensors", Evaluation: "64", Kind: evaluate.Model},
 			},
 		},
 	},
