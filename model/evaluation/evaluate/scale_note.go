@@ -142,7 +142,7 @@ func sizes(e experiment.Experiment) []size {
 		{"burn-in of references", "data.reference.burn_in", e.Data.Reference.BurnIn, false},
 		{"chains of a reference", "data.reference.chains", e.Data.Reference.Chains, false},
 		{"steps between reference samples", "data.reference.thin", e.Data.Reference.Thin, false},
-		{"sensors", "model.sensor.sensors", e.Sensors(), false},
+		{"sensors", "model.sensor.sensors", cmp.Or(e.Sensors(), e.Inference().Sensors()), false},
 		{"sensors in evaluation", "evaluation.sensors", e.Inference().Sensors(), false},
 		{"recorded points of a probe", "model.sensor.steps", e.ProbeSteps(), false},
 		{"functions of a distance", "model.sensor.radial", sensorConfig(e).Radial, false},
