@@ -62,36 +62,16 @@ func (t task) matters(bound, top, cut float64, b, group *box, star []float64) bo
 // prepareSpace is prepare in more dimensions, for the targets in b. It writes y* to
 // star.
 func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top float64, ok bool) {
-	n, d, x := t.From.n, len(star), t.From.x
-	s.reserve(n, d)
-	curvature, slope := math.Log2E/(2*t.eps), math.Log2E/t.eps
+	d := len(star)
+	s.reserve(t.From.n, d)
 	top = t.dominant(s, b, star)
 	for k := range t.From.groups {
 		g := &t.From.groups[k]
 		if !t.matters(s.bounds[k], top, lineCut, b, g, star) {
 			continue
 		}
-		for j := g.lo; j < g.hi; j++ {
-			var square, swing float64
-			for axis, c := range b.centre {
-				p := x[axis*n+j]
-				z := p - c
-				square += z * z
-				swing += b.radius[axis] * math.Abs(p-star[axis])
-			}
-			e := min(t.exponent[j]-curvature*square-top, nearlyDominant) // more is rounding of exponents beyond 1e15
-			swing *= slope
-			if e+swing < -lineCut {
-				continue
-			}
-			if swing-e > exponentRange {
-				return 0, 0, false
-			}
-			s.a[kept] = e
-			for axis, p := range star {
-				s.v[axis*s.stride+kept] = (x[axis*n+j] - p) * slope
-			}
-			kept++
+		if kept, ok = t.gather(s, kept, g.lo, g.hi, top, b, star); !ok {
+			return 0, 0, false
 		}
 	}
 	if kept == 0 { // exponents beyond 1e15, too: y* alone
@@ -101,4 +81,34 @@ func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top fl
 		}
 	}
 	return pad(s.a, s.v, s.stride, kept, d, lanes), top, true
+}
+
+// gatherPlain appends those of the sources lo ≤ j < hi that matter in b to the kept ones in
+// scratch. It is false if an exponent could leave the range of exp2.
+func (t task) gatherPlain(s *scratch, kept, lo, hi int, top float64, b *box, star []float64) (int, bool) {
+	n, x := t.From.n, t.From.x
+	curvature, slope := math.Log2E/(2*t.eps), math.Log2E/t.eps
+	for j := lo; j < hi; j++ {
+		var square, swing float64
+		for axis, c := range b.centre {
+			p := x[axis*n+j]
+			z := p - c
+			square += z * z
+			swing += b.radius[axis] * math.Abs(p-star[axis])
+		}
+		e := min(t.exponent[j]-curvature*square-top, nearlyDominant) // more is rounding of exponents beyond 1e15
+		swing *= slope
+		if e+swing < -lineCut {
+			continue
+		}
+		if swing-e > exponentRange {
+			return kept, false
+		}
+		s.a[kept] = e
+		for axis, p := range star {
+			s.v[axis*s.stride+kept] = (x[axis*n+j] - p) * slope
+		}
+		kept++
+	}
+	return kept, true
 }
