@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ import (
 func evaluateCommand() *cobra.Command {
 	var choose experimentFlags
 	var dir, checkpoint, other, backendName, engine string
+	var rows []string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "evaluate EXPERIMENT",
@@ -33,12 +35,16 @@ and the report. --set may change settings of the evaluation.
 
 With --family the held-out equations are of another family, which the network
 has not seen. The other settings are those of the training.`,
-		Example: "  ergoflow evaluate vn1d --preset demo --set evaluation.solver=rk4-16\n" +
+		Example: "  ergoflow evaluate vn1d --preset demo --set evaluation.solver=rk4-16 --rows model,floor\n" +
 			"  ergoflow evaluate anyd --preset demo --set data.family=planar.yaml --family neuron.yaml",
 		Args: exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := knownNames(backendName, engine); err != nil {
 				return err
+			}
+			kinds, err := evaluate.KindsOf(rows)
+			if err != nil {
+				return usage(fmt.Errorf("--rows: %w", err))
 			}
 			e, err := choose.load(args[0])
 			if err != nil {
@@ -66,7 +72,7 @@ has not seen. The other settings are those of the training.`,
 					"give the --preset, --config and --set of the training")
 			}
 			what := evaluation{
-				experiment: e, state: st,
+				experiment: e, state: st, rows: kinds,
 				store: filepath.Join(dir, "shards"), out: filepath.Join(dir, "report"),
 				backend: backendName, engine: engine, json: asJSON,
 			}
@@ -84,6 +90,7 @@ has not seen. The other settings are those of the training.`,
 	f := cmd.Flags()
 	f.StringVar(&dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
 	f.StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (default: the run's latest)")
+	f.StringSliceVar(&rows, "rows", nil, "`NAMES` of the rows to make, separated by commas, of "+strings.Join(evaluate.KindNames(), ", ")+" (default all)")
 	f.StringVar(&other, "family", "", "evaluate on held-out equations of another family: a `FILE` with its definition, or a name")
 	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	addSimulator(cmd, &engine)
@@ -95,8 +102,9 @@ has not seen. The other settings are those of the training.`,
 type evaluation struct {
 	experiment experiment.Experiment
 	state      *state.State
-	trainedOn  string // the state's family, if another one was chosen
-	store, out string // directories
+	rows       []evaluate.Kind // none: all
+	trainedOn  string          // the state's family, if another one was chosen
+	store, out string          // directories
 	backend    string
 	engine     string             // that simulates
 	workers    int                // that trained; 0 if unknown
@@ -137,7 +145,7 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	}
 	begin := time.Now()
 	results, shown, err := evaluateOn(ctx, e.backend, e.engine, os.Stderr, evaluate.Options{
-		Experiment: e.experiment, State: e.state, TrainedOn: e.trainedOn, Store: shard.NewDir(e.store),
+		Experiment: e.experiment, State: e.state, Kinds: e.rows, TrainedOn: e.trainedOn, Store: shard.NewDir(e.store),
 	})
 	if err != nil {
 		return err

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 )
 
 // TestReportNotWritable: a report that cannot be written fails before the work, or does
@@ -38,6 +42,38 @@ func TestReportNotWritable(t *testing.T) {
 				t.Errorf("%s, %s: printed\n%s\n%s", test.name, format.flag, out, exit.Stderr)
 			}
 		}
+	}
+}
+
+// TestRows: --rows makes these rows alone, in the order of the table. An unknown one is wrong usage
+// before any work.
+func TestRows(t *testing.T) {
+	dir := t.TempDir()
+	saveAccount(t, dir, 0)
+	cmd, _ := program(t.Context(), t, "evaluate", "vn1d", "--preset", "smoke", "--dir", dir, "--backend", "go", "--json", "--rows", "model,floor")
+	cmd.Stdout, cmd.Stderr = nil, nil
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var results evaluate.Results
+	if err := json.Unmarshal(out, &results); err != nil {
+		t.Fatal(err)
+	}
+	var made []evaluate.Kind
+	for _, row := range results.Rows {
+		made = append(made, row.Kind)
+	}
+	if !slices.Equal(made, []evaluate.Kind{evaluate.Floor, evaluate.Model}) {
+		t.Errorf("rows %v", made)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "report", "report.html")); err != nil {
+		t.Error(err)
+	}
+	cmd, shown := program(t.Context(), t, "evaluate", "vn1d", "--preset", "smoke", "--dir", t.TempDir(), "--rows", "modle")
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(shown.String(), `--rows: no kind of row: "modle" (known: floor, split, mcmc, model, `) {
+		t.Errorf("an unknown row ended with %v\n%s", err, shown)
 	}
 }
 

@@ -1,5 +1,12 @@
 package evaluate
 
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Kind says where the samples of a row come from.
 type Kind string
 
@@ -20,4 +27,28 @@ const (
 // Kinds lists them in the order of a table.
 func Kinds() []Kind {
 	return []Kind{Floor, Split, MCMC, Model, Shuffled, Longest, Untrained, Invariant, Pooled, Moments, Normal}
+}
+
+// KindNames lists the names of the kinds.
+func KindNames() []string {
+	var names []string
+	for _, k := range Kinds() {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// ErrKind is a name that no kind of row has.
+var ErrKind = errors.New("no kind of row")
+
+// KindsOf are the kinds of those names.
+func KindsOf(names []string) ([]Kind, error) {
+	var kinds []Kind
+	for _, name := range names {
+		if !slices.Contains(Kinds(), Kind(name)) {
+			return nil, fmt.Errorf("%w: %q (known: %s)", ErrKind, name, strings.Join(KindNames(), ", "))
+		}
+		kinds = append(kinds, Kind(name))
+	}
+	return kinds, nil
 }
