@@ -70,9 +70,9 @@ func TestRows(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "report", "report.html")); err != nil {
 		t.Error(err)
 	}
-	cmd, shown := program(t.Context(), t, "evaluate", "vn1d", "--preset", "smoke", "--dir", t.TempDir(), "--rows", "modle")
+	cmd, shown := program(t.Context(), t, "evaluate", "vn1d", "--preset", "smoke", "--dir", t.TempDir(), "--rows", "best")
 	var exit *exec.ExitError
-	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(shown.String(), `--rows: no kind of row: "modle" (known: floor, split, mcmc, model, `) {
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(shown.String(), `--rows: no kind of row: "best" (known: floor, split, mcmc, model, `) {
 		t.Errorf("an unknown row ended with %v\n%s", err, shown)
 	}
 }

@@ -106,7 +106,7 @@ func score(dst []float32, c sde.Coefficients, frame Frame) ([]float32, error) {
 }
 
 // force is arsinh(f) of both numbers of f = 2D⁻¹(b − ½∇·D), D = σσᵀ, at a node. It is ∇ log p where
-// the equation is reversible. The function arsinh keeps what functions differ in in range beside
+// the equation is reversible. arsinh keeps the differences of functions in range beside
 // the walls of wells.
 func force(dst []float32, p sde.Plane, frame Frame) ([]float32, error) {
 	if err := p.Validate(); err != nil {

@@ -38,12 +38,12 @@ func TestGather(t *testing.T) {
 						continue
 					}
 					for j := range want {
-						close := math.Abs(vector.a[j]-plain.a[j]) <= 1e-9*(1+math.Abs(plain.a[j]))
+						alike := math.Abs(vector.a[j]-plain.a[j]) <= 1e-9*(1+math.Abs(plain.a[j]))
 						for k := range d {
 							v, p := vector.v[k*vector.stride+j], plain.v[k*plain.stride+j]
-							close = close && math.Abs(v-p) <= 1e-12*(1+math.Abs(p))
+							alike = alike && math.Abs(v-p) <= 1e-12*(1+math.Abs(p))
 						}
-						if !close {
+						if !alike {
 							t.Fatalf("%dD, potential %s, ε %g, node %d: source %d has the exponent %g, plain %g", d, name, eps, node, j, vector.a[j], plain.a[j])
 						}
 					}
