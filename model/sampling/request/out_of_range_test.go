@@ -65,6 +65,7 @@ func TestOutOfRange(t *testing.T) {
 		{"cn2d", bySensors, []string{"y", "x - x^3 - y"}, []string{"0", "0.6"}, nil},
 		{"cn2d", bySensors, []string{"y", "x - x^3 - y"}, []string{"0", "3"}, []string{"the diffusion along y is 3 at "}},
 		{"cn2d", nil, []string{"-30*x", "-y"}, []string{"sqrt(2)"}, []string{"the drift along x is ", "the drift along y is "}},
+		{"cn2d_grid", []string{"model.deeponet.fields=[{name: force, shape: [32, 32, 2]}]"}, []string{"-30*x", "-y"}, []string{"sqrt(2)"}, []string{"the network's input force along x is ", "the network's input force along y is "}},
 	} {
 		e := loadSet(t, test.experiment, test.sets...)
 		f, err := e.Family()
