@@ -32,7 +32,7 @@ type reading struct {
 
 // table is one tensor of a reading.
 type table struct {
-	name       string // drift, diffusion, potential or score
+	name       string // drift, diffusion, potential, score or force
 	components int    // numbers at a node
 }
 

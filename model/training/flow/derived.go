@@ -109,9 +109,6 @@ func score(dst []float32, c sde.Coefficients, frame Frame) ([]float32, error) {
 // the equation is reversible. arsinh keeps the differences of functions in range beside
 // the walls of wells.
 func force(dst []float32, p sde.Plane, frame Frame) ([]float32, error) {
-	if err := p.Validate(); err != nil {
-		return dst, err
-	}
 	_, constant := p.DiffusionTerms()
 	for node := range p.Nodes() {
 		d := covariance(p, node)
@@ -136,19 +133,8 @@ type symmetric struct{ xx, xy, yy float64 }
 
 // covariance is D = σσᵀ at a node.
 func covariance(p sde.Plane, node int) symmetric {
-	k, constant := p.DiffusionTerms()
-	s := p.Diffusion
-	if !constant {
-		s = s[k*node:]
-	}
-	a, b, c, e := float64(s[0]), 0., 0., float64(s[0])
-	switch k {
-	case 2:
-		e = float64(s[1])
-	case 4:
-		b, c, e = float64(s[1]), float64(s[2]), float64(s[3])
-	}
-	return symmetric{a*a + b*b, a*c + b*e, c*c + e*e}
+	_, s := p.At(p.X.At(node%p.X.N), p.Y.At(node/p.X.N))
+	return symmetric{s[0]*s[0] + s[1]*s[1], s[0]*s[2] + s[1]*s[3], s[2]*s[2] + s[3]*s[3]}
 }
 
 // divergence is ∇·D at a node, with central differences.
