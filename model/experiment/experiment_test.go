@@ -184,6 +184,11 @@ func TestSensorsOfAGrid(t *testing.T) {
 			t.Error("the sensors of the training do not change what is trained")
 		}
 	}
+	for _, parent := range []Experiment{base, used, learned, turns} { // a warm start may go from each to each
+		if err := turns.sameNetwork(parent); err != nil {
+			t.Error(err)
+		}
+	}
 	for i, a := range turns.Alternatives() {
 		if a.Sensors() != []int{64, 128}[i] || !a.Velocity().Layout().Equal(base.Velocity().Layout()) {
 			t.Errorf("alternative %d has %d sensors", i, a.Sensors())

@@ -229,18 +229,25 @@ func (e Experiment) seen(system sde.System) (sde.System, error) {
 // probesFit reports probes that the network cannot read, or that do not exist for the family's
 // equations.
 func (e Experiment) probesFit(f family.Family, path string) error {
-	s := e.Model.Sensor
-	if s == nil {
-		return e.nodesFit(f, path)
-	}
-	if e.Probes.Sensors != 0 || e.Probes.Steps != 0 {
+	s, steps := e.Model.Sensor, "probes.steps"
+	switch {
+	case s == nil && flow.GridOf(f).Plane == nil:
+		return fmt.Errorf("probes: %s has no sensors, and %s no grid in the plane at whose nodes probes give coefficients (null removes the probes)", path, f.Name())
+	case s == nil && e.Inference().Sensors() == 0:
+		return fmt.Errorf("probes: %s has no sensors: set evaluation.sensors, as 256, and probes.steps, as 20, of the probes that give it coefficients at nodes (null removes the probes)", path)
+	case s != nil && (e.Probes.Sensors != 0 || e.Probes.Steps != 0):
 		return fmt.Errorf("probes: %s has the numbers of sensors and steps: must be 0 here", path)
+	case s != nil:
+		steps = path + ".steps"
 	}
-	if err := integer(path+".steps", s.Steps, 1, probe.MaxSteps); err != nil {
+	if err := integer(steps, e.ProbeSteps(), 1, probe.MaxSteps); err != nil {
 		return err
 	}
 	if err := number("probes.dt", e.Probes.DT, data.LeastStep, data.LargestStep); err != nil {
 		return err
+	}
+	if s == nil {
+		return e.nodesFit(f)
 	}
 	probes := e.probes()
 	if err := probes.Validate(); err != nil {
@@ -273,19 +280,7 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 }
 
 // nodesFit reports probes that do not give the network the coefficients at the nodes of f's grid.
-func (e Experiment) nodesFit(f family.Family, path string) error {
-	if flow.GridOf(f).Plane == nil {
-		return fmt.Errorf("probes: %s has no sensors, and %s no grid in the plane at whose nodes probes give coefficients (null removes the probes)", path, f.Name())
-	}
-	if e.Inference().Sensors() == 0 {
-		return fmt.Errorf("probes: %s has no sensors: set evaluation.sensors, as 256, and probes.steps, as 20, of the probes that give it coefficients at nodes (null removes the probes)", path)
-	}
-	if err := integer("probes.steps", e.Probes.Steps, 1, probe.MaxSteps); err != nil {
-		return err
-	}
-	if err := number("probes.dt", e.Probes.DT, data.LeastStep, data.LargestStep); err != nil {
-		return err
-	}
+func (e Experiment) nodesFit(f family.Family) error {
 	for _, used := range append(e.Alternatives(), e.Inference()) {
 		if used.Sensors() == 0 {
 			continue

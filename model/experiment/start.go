@@ -170,19 +170,30 @@ func PlanOfStart(encoded []byte) (ergoflow.Plan, error) {
 	return e.Plan()
 }
 
+// inputs is the experiment with what gives the network's inputs their meaning alone: not the
+// number of sensors, and not the probes that show coefficients at nodes, which are what they are
+// without.
+func (e Experiment) inputs() Experiment {
+	switch {
+	case e.onGrid():
+		e.Probes = nil
+	case e.Model.Sensor != nil:
+		e = e.withSensors(1)
+	}
+	return e
+}
+
 // sameNetwork reports a tensor, or an input, in which the network differs from the parent's.
 func (e Experiment) sameNetwork(parent Experiment) error {
 	if err := sameTensors(e.Velocity().Layout(), parent.Velocity().Layout()); err != nil {
 		return err
 	}
-	if e.Probes != nil && parent.Probes != nil {
-		e, parent = e.withSensors(1), parent.withSensors(1) // any number has the same parameters
-	}
+	a, b := e.inputs(), parent.inputs()
 	for _, c := range []struct {
 		what      string
 		own, have any
 	}{
-		{"model", e.Model, parent.Model}, {"probes", e.scaledProbes(), parent.scaledProbes()},
+		{"model", a.Model, b.Model}, {"probes", a.scaledProbes(), b.scaledProbes()},
 		{"states of each equation", ownStates(e), ownStates(parent)},
 	} {
 		own, err := json.Marshal(c.own)
