@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/depot"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/store"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
 )
@@ -94,7 +95,7 @@ func TestBuckets(t *testing.T) {
 		has, err := bucketOf(t, again, nil).Has(t.Context(), dataset, 5)
 		return err == nil && has
 	})
-	address := freeAddress(t)
+	address := addresstest.Free(t)
 	added := startMember(t, t.TempDir(), "nats://shards", address, []string{address, second.Control})
 	if _, err := wire.NewCoordinatorsClient(second.conn).Change(t.Context(), &wire.ChangeCoordinatorsRequest{Add: address}); err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func TestBuckets(t *testing.T) {
 // not lead refuses whom it should, also who was connected when the certificate was revoked.
 func TestBucketsSecured(t *testing.T) {
 	t.Parallel()
-	dirs, peers := []string{t.TempDir(), t.TempDir(), t.TempDir()}, []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	dirs, peers := []string{t.TempDir(), t.TempDir(), t.TempDir()}, []string{addresstest.Free(t), addresstest.Free(t), addresstest.Free(t)}
 	ca := filepath.Join(dirs[0], authorityDir)
 	authority, err := trust.CreateAuthority(t.Context(), ca, clusterName, time.Now())
 	if err != nil {

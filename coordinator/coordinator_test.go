@@ -28,6 +28,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 	"github.com/ergoflow/ergoflow/internal/flight"
 )
 
@@ -126,12 +127,7 @@ func TestRestart(t *testing.T) {
 // The embedded job queue is where Config.Jobs says.
 func TestJobsAddress(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
+	address := addresstest.Free(t)
 	s := startWith(t, t.TempDir(), func(c *Config) { c.Jobs = address })
 	if s.NATS != "nats://"+address {
 		t.Errorf("jobs at %s, not %s", s.NATS, address)

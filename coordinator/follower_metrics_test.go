@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 )
 
 // One that follows has metrics and health, too, and says who leads in place of the page.
 func TestFollowerOverHTTP(t *testing.T) {
 	t.Parallel()
-	peers := []string{freeAddress(t), freeAddress(t)}
+	peers := []string{addresstest.Free(t), addresstest.Free(t)}
 	store := t.TempDir()
 	var list []*server
 	for _, address := range peers {

@@ -141,6 +141,7 @@ func FuzzUpload(f *testing.F) {
 	seed(header(whole), data("sta"), data("te"))
 	seed(header(whole), data("sta"), header(whole), data("te"))
 	seed(header(&wire.CheckpointHeader{Run: "r", Size: 1 << 62}), data("state"))
+	seed(header(&wire.CheckpointHeader{Run: strings.Repeat("r", 70_000), Step: 3, Size: 5, Sha256: sum[:]}), data("state"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		stream := &parts{rest: b}
 		first, err := stream.Recv()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator/leader"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/internal/trust/trusttest"
@@ -21,7 +22,7 @@ import (
 // the authority or credentials of it alone, and after it was away with an old list.
 func TestRevocationsOfSeveralCoordinators(t *testing.T) {
 	t.Parallel()
-	dirs, peers := []string{t.TempDir(), t.TempDir(), t.TempDir()}, []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	dirs, peers := []string{t.TempDir(), t.TempDir(), t.TempDir()}, []string{addresstest.Free(t), addresstest.Free(t), addresstest.Free(t)}
 	store := filepath.Join(t.TempDir(), "shards")
 	ca := filepath.Join(dirs[0], authorityDir)
 	first, err := trust.CreateAuthority(t.Context(), ca, clusterName, time.Now())

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,19 +21,10 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/consensus"
 	"github.com/ergoflow/ergoflow/coordinator/leader"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
-
-// freeAddress is one that nobody listens on.
-func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // several starts n coordinators of one cluster, with a directory of shards.
 func several(t *testing.T, n int) []*server {
@@ -47,7 +37,7 @@ func severalWith(t *testing.T, n int, store string, change func(*Config)) []*ser
 	t.Helper()
 	var peers []string
 	for range n {
-		peers = append(peers, freeAddress(t))
+		peers = append(peers, addresstest.Free(t))
 	}
 	var list []*server
 	for _, address := range peers {
@@ -186,7 +176,7 @@ func until(t *testing.T, what string, holds func() bool) {
 func TestOneBecomesSeveral(t *testing.T) {
 	t.Parallel()
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	peers := []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	peers := []string{addresstest.Free(t), addresstest.Free(t), addresstest.Free(t)}
 	store := filepath.Join(t.TempDir(), "shards")
 	alone := startWith(t, dirs[2], func(c *Config) { c.Listen, c.Store = peers[2], store })
 	alone.submit(plan, wire.Stage_STAGE_TRAIN)
@@ -376,7 +366,7 @@ func TestSecuredCoordinators(t *testing.T) {
 	if _, err := trust.CreateAuthority(t.Context(), filepath.Join(first, authorityDir), clusterName, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	dirs, peers := []string{first, t.TempDir(), t.TempDir()}, []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	dirs, peers := []string{first, t.TempDir(), t.TempDir()}, []string{addresstest.Free(t), addresstest.Free(t), addresstest.Free(t)}
 	store := filepath.Join(t.TempDir(), "shards")
 	var list []*server
 	for i, dir := range dirs {
@@ -454,7 +444,7 @@ func TestSlowEndOfATerm(t *testing.T) {
 	t.Parallel()
 	marks := t.TempDir()
 	script := fmt.Sprintf(`trap '' TERM; echo $$ >%[1]s/pid; touch %[1]s/begun; until [ -e %[1]s/release ]; do sleep 0.1; done`, marks)
-	peers := []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	peers := []string{addresstest.Free(t), addresstest.Free(t), addresstest.Free(t)}
 	store := t.TempDir()
 	var list, others []*server
 	for _, address := range peers {

@@ -22,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/gossip/gossiptest"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 	"github.com/ergoflow/ergoflow/internal/flight"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -235,12 +236,7 @@ func TestClusterOfOneHostNameAndPort(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux listens on all of 127.0.0.0/8")
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	free.Close()
+	_, port, _ := net.SplitHostPort(addresstest.Free(t))
 	h := startHarness(t)
 	h.submit("training.epochs=2")
 	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
@@ -395,15 +391,10 @@ func TestLeavingWithoutCoordinator(t *testing.T) {
 
 // A worker that is told to leave while it still looks for the cluster does so.
 func TestLeavingBeforeJoining(t *testing.T) {
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody.Close()
 	drain := make(chan struct{})
 	close(drain)
-	err = Run(t.Context(), Config{
-		Join: []string{nobody.Addr().String()}, Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0",
+	err := Run(t.Context(), Config{
+		Join: []string{addresstest.Free(t)}, Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0",
 		Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain,
 	})
 	if err != nil {

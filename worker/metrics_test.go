@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/message"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 	"github.com/ergoflow/ergoflow/internal/webserver/webservertest"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
@@ -98,12 +98,7 @@ func TestMeterForgets(t *testing.T) {
 // watched starts a worker with metrics, and returns how to read them and to end it.
 func (h *harness) watched() (page func(path string) string, kill func()) {
 	h.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := addresstest.Free(h.t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 )
 
 // secondsPerMinute is how long a minute of the rules is in these tests.
@@ -59,17 +59,6 @@ func TestOperateShortens(t *testing.T) {
 	}
 }
 
-// freePort is an address of this machine where nobody listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // A watcher is Prometheus on loopback.
 type watcher struct {
 	t   *testing.T
@@ -96,7 +85,7 @@ func watch(t *testing.T, jobs map[string][]string) *watcher {
 			t.Fatal(err)
 		}
 	}
-	address := freePort(t)
+	address := addresstest.Free(t)
 	w := &watcher{t: t, url: "http://" + address}
 	cmd := exec.CommandContext(context.Background(), "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yaml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
@@ -220,7 +209,7 @@ func TestOperate(t *testing.T) {
 	trained := t.TempDir()
 	trainLocally(t, trained, 1, "--set", "training.steps=5")
 	dir := t.TempDir()
-	metrics := map[string]string{"coordinator": freePort(t), "first": freePort(t), "second": freePort(t), "third": freePort(t), "server": freePort(t)}
+	metrics := map[string]string{"coordinator": addresstest.Free(t), "first": addresstest.Free(t), "second": addresstest.Free(t), "third": addresstest.Free(t), "server": addresstest.Free(t)}
 	keep := []string{"--http", metrics["coordinator"]}
 	main := startCoordinator(t, dir, keep...)
 	a, err := coordinator.ReadAddresses(dir)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
@@ -92,16 +93,6 @@ func dial(address string) (*grpc.ClientConn, error) {
 	return secure.Client(address, insecure.NewCredentials())
 }
 
-// free is an address that nobody listens on.
-func free(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // start starts the process, which serves before it takes part.
 func (m *member) start(peers ...string) {
 	m.t.Helper()
@@ -140,7 +131,7 @@ func cluster(t testing.TB, n int) []*member {
 	var list []*member
 	var peers []string
 	for range n {
-		m := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}, release: firstRelease}
+		m := &member{t: t, dir: t.TempDir(), address: addresstest.Free(t), state: &words{}, release: firstRelease}
 		list, peers = append(list, m), append(peers, m.address)
 	}
 	for _, m := range list {
@@ -299,7 +290,7 @@ func TestMembersChange(t *testing.T) {
 	members := cluster(t, 3)
 	lead, term := leader(t, members...)
 	propose(t, term, "early")
-	more := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}, release: firstRelease}
+	more := &member{t: t, dir: t.TempDir(), address: addresstest.Free(t), state: &words{}, release: firstRelease}
 	more.start(members[0].address, more.address)
 	t.Cleanup(func() { more.stop() })
 	until(t, "the newcomer answers", func() bool { return lead.Add(t.Context(), more.address) == nil })
@@ -362,7 +353,7 @@ func TestSnapshot(t *testing.T) {
 	if first, err := lead.log.FirstIndex(); err != nil || first == 1 {
 		t.Fatalf("the log begins at %d (%v)", first, err)
 	}
-	more := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}, release: firstRelease}
+	more := &member{t: t, dir: t.TempDir(), address: addresstest.Free(t), state: &words{}, release: firstRelease}
 	more.start(lead.address, more.address)
 	t.Cleanup(func() { more.stop() })
 	until(t, "the newcomer answers", func() bool { return lead.Add(t.Context(), more.address) == nil })

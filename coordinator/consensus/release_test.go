@@ -13,6 +13,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 )
 
 // Members of a later version take part as long as they speak a protocol of the others. One that
@@ -47,7 +48,7 @@ func TestMembersOfOtherVersions(t *testing.T) {
 	}
 	other.stop()
 
-	added := &member{t: t, dir: t.TempDir(), address: free(t), state: &words{}, release: strange}
+	added := &member{t: t, dir: t.TempDir(), address: addresstest.Free(t), state: &words{}, release: strange}
 	added.start(added.address) // alone it has nobody to disagree with
 	defer added.stop()
 	if err := lead.Add(t.Context(), added.address); !errors.Is(err, ergoflow.ErrProtocol) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
@@ -130,12 +131,7 @@ func TestServeFails(t *testing.T) {
 func TestWorkerBeforeItsServer(t *testing.T) { both(t, workerBeforeItsServer) }
 
 func workerBeforeItsServer(t *testing.T, l *lab) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := addresstest.Free(t)
 	worker := l.workerAt(t, "nats://"+address, quick)
 	work(t, worker, "w", func(context.Context, Job) error { return nil })
 	server, err := Serve(t.TempDir(), address, l.of(t, trust.Coordinator, "main"))
@@ -152,12 +148,7 @@ func workerBeforeItsServer(t *testing.T, l *lab) {
 }
 
 func TestOpenWithoutServer(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := addresstest.Free(t)
 	if _, err := Open(t.Context(), "nats://"+address, Access{}, 0); err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("error %v does not name %s", err, address)
 	}

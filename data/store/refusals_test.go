@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/store"
 	"github.com/ergoflow/ergoflow/data/store/storetest"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 	"github.com/ergoflow/ergoflow/internal/natstest"
 )
 
@@ -130,7 +131,7 @@ func TestNATSLeaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := natstest.Address(t)
+	port := addresstest.Free(t)
 	hub := natstest.Start(t, 1, "jetstream { domain: hub, store_dir: \""+t.TempDir()+"\" }\nleafnodes { listen: \""+port+"\" }\n"+
 		"accounts { ergoflow: { jetstream: enabled, users: [{ user: ergoflow, password: hush-hub }] } }\n")
 	t.Setenv("HUB_URL", "nats-leaf://ergoflow:hush-hub@"+port)

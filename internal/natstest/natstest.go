@@ -4,7 +4,6 @@ package natstest
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 )
 
 // Variable names the configuration file of a server. A test's program that has it is the server.
@@ -85,7 +86,7 @@ func start(t testing.TB, servers int, more string, a *Authority) Cluster {
 	}
 	for i := range servers {
 		dir := t.TempDir() // removed after the cleanup below
-		client, monitor, route := Address(t), Address(t), Address(t)
+		client, monitor, route := addresstest.Free(t), addresstest.Free(t), addresstest.Free(t)
 		c = append(c, &Server{Name: fmt.Sprint("s", i), URL: scheme + client, Route: route, t: t, file: filepath.Join(dir, "nats.conf"), health: "http://" + monitor})
 		routes = append(routes, "nats://"+route)
 	}
@@ -119,17 +120,6 @@ func Config(name, dir, listen, monitor, cluster string, routes []string, tls str
 		text += fmt.Sprintf("cluster { name: three, listen: %q, routes: [%s], %s }\n", cluster, strings.Join(routes, ", "), tls)
 	}
 	return text + fmt.Sprintf("jetstream { store_dir: %q, sync_interval: always }\n", filepath.Join(dir, "data"))
-}
-
-// Address is one on loopback that is free.
-func Address(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Start starts the process of a server that has ended.

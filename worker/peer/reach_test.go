@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 )
 
 func TestReach(t *testing.T) {
@@ -22,12 +23,7 @@ func TestReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := l.Addr().String()
-	shut, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := shut.Addr().String()
-	shut.Close()
+	closed := addresstest.Free(t)
 	defer l.Close()
 	for address, want := range map[string]codes.Code{
 		open:                            codes.OK,
@@ -45,17 +41,12 @@ func TestReach(t *testing.T) {
 // A worker waits as long as the member cannot reach it, and not for a member that is
 // gone or does not know the question.
 func TestAwaitReach(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
 	reached, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reached.Close()
-	unreachable, reachable := closed.Addr().String(), reached.Addr().String()
+	unreachable, reachable := addresstest.Free(t), reached.Addr().String()
 	for name, c := range map[string]struct {
 		member  message.Member
 		address string
@@ -106,12 +97,7 @@ func TestCheckLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
-	ours, nobody := l.Addr().String(), closed.Addr().String()
+	ours, nobody := l.Addr().String(), addresstest.Free(t)
 	peer := serve(t, &Server{Rings: plain})
 	if err := CheckLink(t.Context(), plain, peer, ours); err != nil {
 		t.Error(err)

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/store/storetest"
+	"github.com/ergoflow/ergoflow/internal/addresstest"
 )
 
 var program = flag.String("s3.server", "", "program versitygw, for tests with a real server of S3 (make stores)")
@@ -73,12 +73,7 @@ func New(t *testing.T) *Server {
 	if err := os.Mkdir(filepath.Join(dir, "bucket"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := addresstest.Free(t)
 	s := &Server{URL: "http://" + address, Buckets: dir, args: []string{"--access", accessKey, "--secret", Secret, "--port", address, "posix", dir}}
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)

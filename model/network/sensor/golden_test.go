@@ -1,18 +1,20 @@
 package sensor_test
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/network/layers"
 	"github.com/ergoflow/ergoflow/model/network/sensor"
 	"github.com/ergoflow/ergoflow/model/network/velocity"
-	"github.com/gomlx/gomlx/core/graph"
 )
 
 // golden is what testdata/golden.py writes.
@@ -36,12 +38,17 @@ type goldenCase struct {
 // gradient, for every part of the networks; on XLA, which takes seconds to
 // compile one, for both decoders.
 func TestPyTorch(t *testing.T) {
-	text, err := os.ReadFile("testdata/golden.json")
+	file, err := os.Open("testdata/golden.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := gzip.NewReader(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var g golden
-	if err := json.Unmarshal(text, &g); err != nil {
+	if err := json.NewDecoder(text).Decode(&g); err != nil {
 		t.Fatal(err)
 	}
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
