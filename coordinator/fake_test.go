@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 		child(dir)
 		return
 	}
+	_ = flag.Set("test.parallel", "8") // the parallel ones wait for most of their time
 	goleak.VerifyTestMain(m, gossiptest.Outlives()...)
 }
 

@@ -106,6 +106,7 @@ func watch(t *testing.T, g *Gossip, others ...*Gossip) (stop func()) {
 // understand each other, and none is ever lost. A member that was away comes back with the
 // new key alone, and one with the old key does not.
 func TestRotation(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	old, next := keys.New(), keys.New()
 	a := keyed(t, "a", []keys.Key{old})
 	b := keyed(t, "b", []keys.Key{old}, a.Address())
@@ -152,6 +153,7 @@ func TestRotation(t *testing.T) {
 
 // The order of the passes matters: who uses a key that others lack is not understood.
 func TestUseBeforeInstall(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	old, next := keys.New(), keys.New()
 	a := keyed(t, "a", []keys.Key{old})
 	b := keyed(t, "b", []keys.Key{old}, a.Address())
@@ -280,6 +282,7 @@ func logging(t *testing.T) lines {
 // When processes with other keys meet, each of them says so in one line, and the one that
 // joins says it in its error too.
 func TestMeetings(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	k := []keys.Key{keys.New()}
 	for name, c := range map[string]struct {
 		seed, joiner     []keys.Key

@@ -3,6 +3,7 @@ package gossip
 import (
 	"context"
 	"errors"
+	"flag"
 	"net"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 // TestMain finds leaks.
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8") // the parallel ones wait for most of their time
 	goleak.VerifyTestMain(m, gossiptest.Outlives()...)
 }
 
@@ -229,6 +231,7 @@ func TestAddresses(t *testing.T) {
 // memberlist updates a member's record while others read the list of members: this is a
 // test for the race detector.
 func TestMembersAreReadWhileTheyChange(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	a := join(t, CoordinatorName("127.0.0.1:7000", 1), Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
 	b := join(t, "b", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, a.Address())
 	said := make(chan error)
@@ -260,6 +263,7 @@ func TestMembersAreReadWhileTheyChange(t *testing.T) {
 
 // Members learn how far away others are, and forget who leaves.
 func TestLatencies(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	a := join(t, "a", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"})
 	b, err := Join(t.Context(), Config{Name: "b", Bind: "127.0.0.1:0", Seeds: []string{a.Address()}, Meta: Meta{Role: RoleWorker}})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
+	_ = flag.Set("test.parallel", "8") // the parallel ones wait for most of their time
 	os.Exit(m.Run())
 }
 

@@ -61,6 +61,7 @@ func TestNATS(t *testing.T) {
 
 // Objects are there after the server comes back, and puts and reads wait for it.
 func TestNATSRestart(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	dir := t.TempDir()
 	server := natsServer(t, dir, "", nil)
 	s := bucket(t, server.URL(), store.Options{Create: true})
