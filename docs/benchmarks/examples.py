@@ -3,7 +3,7 @@ of their errors: sliced W2 from a second simulation of the same law (the floor),
 model, of a normal law with the reference's moments, and of the model given another
 equation. Trainings go on where they stopped, and finished ones are only read.
 
-    python3 docs/benchmarks/examples.py --dir DIR [NAME ...]
+    python3 docs/benchmarks/examples.py --dir DIR [--preset scaled --epochs 4] [NAME ...]
 
 Chains take steps by the integrator that suits a family (docs/decisions/integrators.md).
 """
@@ -34,11 +34,11 @@ def settings(name):
         yield "training.states=settled"
 
 
-def results(name, directory, preset):
+def results(name, directory, preset, epochs):
     report = directory / name / "report" / "results.json"
     if not report.exists():
         subprocess.run([BINARY, "run", "anyd", f"--preset={preset}", "--workers=1", f"--dir={directory / name}",
-                        *(f"--set={s}" for s in settings(name))], check=True, stdout=sys.stderr)
+                        f"--set=training.epochs={epochs}", *(f"--set={s}" for s in settings(name))], check=True, stdout=sys.stderr)
     return json.loads(report.read_text())
 
 
@@ -51,6 +51,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--dir", type=pathlib.Path, required=True, help="of the trainings, one folder each")
     options.add_argument("--preset", default="demo")
+    options.add_argument("--epochs", type=int, default=1)
     options.add_argument("names", nargs="*", metavar="NAME", help="families (default: all)")
     o = options.parse_args()
     names = o.names or sorted(f.stem for f in (ROOT / "docs" / "families").glob("*.yaml"))
@@ -58,7 +59,7 @@ def main():
     print("| family | coordinates | states | floor | model | normal law with the reference's moments | another equation | "
           "energy distance, model | normal law | certificate: good / with care / do not use |\n|---|---:|---|" + "---:|" * 7)
     for name in names:
-        r = results(name, o.dir, o.preset)
+        r = results(name, o.dir, o.preset, o.epochs)
         rows = {row["kind"]: row for row in r["rows"]}
         distances = [number(rows[kind]["summary"]["sliced_w2"]) for kind in ("floor", "model", "moments", "shuffled")]
         energies = [f"{rows[kind]['summary']['energy_distance']['mean']:.3g}" for kind in ("model", "moments")]
