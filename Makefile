@@ -153,7 +153,8 @@ lint: ## run golangci-lint: formatting, vet, staticcheck and others
 	$(GO) run $(GOLANGCI_LINT) run
 
 race: ## run the race detector on everything that does not load XLA
-	$(GO) test -race -short -timeout 30m $(RACEFLAGS) $(RACE)
+# Tests that only wait elsewhere compute here: no more of them at once than there are processors.
+	$(GO) test -race -short -parallel $$(nproc) -timeout 30m $(RACEFLAGS) $(RACE)
 
 tidy: ## format the code and tidy go.mod
 	$(GO) mod tidy
