@@ -1,8 +1,8 @@
-"""Writes golden.json: velocity, loss and gradient of small networks, every
+"""Writes golden.json.gz: velocity, loss and gradient of small networks, every
 representation, aggregator and conditioning, on both decoders, as PyTorch computes
 them in float64. Made with torch 2.15:
 
-    python golden.py > golden.json
+    python golden.py | gzip -9n > golden.json.gz
 """
 
 import json
