@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -53,7 +52,8 @@ func TestInterrupt(t *testing.T) {
 			if !test.again {
 				return
 			}
-			// Settings that are not in the run's hash may change.
+			// Settings that are not in the run's hash may change, also where the workers train before the
+			// command submits them.
 			more = append(more, "--set", "training.checkpoint_every=20", "--set", "evaluation.solver=euler-4")
 			startCluster(t, c.dir, 2, more...).end()
 			got := final(t, c.dir)
@@ -63,18 +63,7 @@ func TestInterrupt(t *testing.T) {
 			if p := proven(t, c.dir); p.Generations < 2 {
 				t.Errorf("the same command started again from the beginning: %+v", p)
 			}
-			// Workers that train already, on a busy machine, when the command submits them keep the old ones.
-			log, err := os.ReadFile(filepath.Join(c.dir, "logs", "coordinator.log"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			again := log[max(0, bytes.LastIndex(log, []byte("the coordinator starts"))):]
-			earlier, _, changed := bytes.Cut(again, []byte("with changed settings"))
-			if !changed {
-				t.Errorf("the coordinator takes no new settings:\n%s", again)
-			}
-			late := bytes.Contains(earlier, []byte("forms of"))
-			if e, err := experiment.Parse(got.Config); err != nil || !late && (e.Training.CheckpointEvery != 20 || e.Evaluation.Solver != "euler-4") {
+			if e, err := experiment.Parse(got.Config); err != nil || e.Training.CheckpointEvery != 20 || e.Evaluation.Solver != "euler-4" {
 				t.Errorf("the state's configuration is the first one: %+v, %v", e, err)
 			}
 			imported(t, c.dir, got)

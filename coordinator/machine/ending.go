@@ -15,8 +15,9 @@ const (
 	EndBalanced   Ending = "balanced"   // shards move to faster workers
 	EndCheckpoint Ending = "checkpoint" // the last checkpoint was not stored
 	EndSuperseded Ending = "superseded" // a newer state turned up
+	EndSettings   Ending = "settings"   // the run is submitted again with other settings
 	EndRun        Ending = "run"        // the run is replaced, withdrawn or failed
 )
 
 // Endings has all kinds.
-var Endings = []Ending{EndJoined, EndLeft, EndLost, EndFailed, EndBroken, EndCut, EndBalanced, EndCheckpoint, EndSuperseded, EndRun}
+var Endings = []Ending{EndJoined, EndLeft, EndLost, EndFailed, EndBroken, EndCut, EndBalanced, EndCheckpoint, EndSuperseded, EndSettings, EndRun}

@@ -113,8 +113,7 @@ func (m *Machine) submit(e Submit) {
 
 // extend submits a run again that is in progress, perhaps until a later stage. Settings
 // that its hash leaves out, such as the interval of its checkpoints, may have changed:
-// workers that prepare from now on take these, members of a generation when they prepare
-// again.
+// then all workers prepare again, and the generation ends.
 func (m *Machine) extend(e Submit) {
 	changed := !m.ledger.Plan.EqualSettings(e.Plan)
 	if changed || e.Until > m.ledger.Until || e.Entry != m.ledger.Entry {
@@ -128,8 +127,11 @@ func (m *Machine) extend(e Submit) {
 		return
 	}
 	m.because(reason + ", with changed settings")
+	if m.current != nil {
+		m.end(EndSettings, "its settings change")
+	}
 	for _, w := range m.workers {
-		if m.training() && m.current == nil && (w.phase == preparing || w.phase == prepared) {
+		if w.phase == preparing || w.phase == prepared {
 			m.instruct(w)
 		}
 	}

@@ -127,7 +127,7 @@ func TestBoundedMicroBatches(t *testing.T) {
 	all := []int{0, 1, 2, 3}
 	want := steps(t, r, all, 1)
 	for bound, sizes := range map[int][]int{0: {16}, 1: {4, 4, 4, 4}, 7: {4, 4, 4, 4}, 8: {8, 8}, 12: {8, 8}, 16: {16}, 99: {16}} {
-		r.experiment.Training.MicroBatch = bound
+		r.settings.Store(&settings{r.plan, bound})
 		if got := steps(t, r, all, 1); !slices.EqualFunc(got[0], want[0], slices.Equal) {
 			t.Errorf("at most %d functions: another batch", bound)
 		}

@@ -3,6 +3,7 @@
 // and it knows no other process. What a worker can do to it:
 //
 //	Open         map and verify the shards, compile the graphs, warm up       open.go, verify.go
+//	Adopt        take settings that the run's hash leaves out                 settings.go
 //	Load         replace the training state                                   state.go
 //	State        copy the training state to the host                          state.go
 //	Mark         generation and step of the training state                    state.go
@@ -28,7 +29,7 @@
 // method may be called at any time from any goroutine, with three exceptions.
 //   - One goroutine calls Local and Compute, and applies the sum before it calls one
 //     again: the sum is the replica's own vector.
-//   - One Batches runs at a time: all share the conditioners.
+//   - One Batches runs at a time, since all share the conditioners, and none while Adopt does.
 //   - Close comes after Load, Batches, Compute and Apply. Peers may still ask for the
 //     state: they get ErrNoState.
 //

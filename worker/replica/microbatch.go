@@ -13,7 +13,7 @@ func (r *Replica) maxMicroBatch() int {
 	if r.reproducible() {
 		most = (r.plan.Shards + r.plan.Groups - 1) / r.plan.Groups
 	}
-	functions := r.experiment.Training.MicroBatch
+	functions := r.settings.Load().microBatch
 	if functions == 0 {
 		return most
 	}

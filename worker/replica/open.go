@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/upkeep"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -35,21 +36,15 @@ type Config struct {
 // world size can need. So a later admission costs the other workers no time. The
 // replica has no training state yet.
 func Open(ctx context.Context, c Config) (*Replica, error) {
-	if err := c.Plan.Validate(); err != nil {
-		return nil, fmt.Errorf("plan of run %.12s: %w", c.Plan.Run, err)
-	}
-	exp, err := experiment.Parse(c.Plan.Config)
+	exp, err := parse(c.Plan)
 	if err != nil {
 		return nil, err
-	}
-	if hash := exp.Hash(); hash != c.Plan.Run {
-		return nil, fmt.Errorf("run %.12s: in this build its configuration has the hash %.12s", c.Plan.Run, hash)
 	}
 	f, err := exp.Family()
 	if err != nil {
 		return nil, err
 	}
-	r := &Replica{plan: c.Plan, experiment: exp, family: f, batchPlan: exp.BatchPlan()}
+	r := newReplica(c.Plan, exp, f)
 	if err := r.checkReproducible(c.Backend); err != nil {
 		return nil, err
 	}
@@ -61,6 +56,27 @@ func Open(ctx context.Context, c Config) (*Replica, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+func newReplica(plan ergoflow.Plan, exp experiment.Experiment, f family.Family) *Replica {
+	r := &Replica{plan: plan, experiment: exp, family: f, batchPlan: exp.BatchPlan()}
+	r.settings.Store(&settings{plan, exp.Training.MicroBatch})
+	return r
+}
+
+// parse returns the experiment in a plan, if that is one of its run.
+func parse(plan ergoflow.Plan) (experiment.Experiment, error) {
+	if err := plan.Validate(); err != nil {
+		return experiment.Experiment{}, fmt.Errorf("plan of run %.12s: %w", plan.Run, err)
+	}
+	exp, err := experiment.Parse(plan.Config)
+	if err != nil {
+		return experiment.Experiment{}, err
+	}
+	if hash := exp.Hash(); hash != plan.Run {
+		return experiment.Experiment{}, fmt.Errorf("run %.12s: in this build its configuration has the hash %.12s", plan.Run, hash)
+	}
+	return exp, nil
 }
 
 func (r *Replica) open(ctx context.Context, c Config) error {
@@ -142,6 +158,11 @@ func (r *Replica) compile(ctx context.Context, c Config) (err error) {
 		c.Log.Warn("bfloat16 gains little or no speed on this backend and takes more memory", "backend", c.Backend.Name)
 	}
 	r.allocate()
+	return r.precompile(ctx)
+}
+
+// precompile compiles the gradient of every size of micro-batches.
+func (r *Replica) precompile(ctx context.Context) error {
 	for shards := 1; shards <= r.maxMicroBatch(); shards *= 2 {
 		if err := ctx.Err(); err != nil {
 			return err

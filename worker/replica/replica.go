@@ -1,8 +1,8 @@
 package replica
 
 import (
-	"bytes"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/equations/family"
@@ -18,8 +18,10 @@ import (
 // A Replica is this worker's copy of a run. See the package comment for what may
 // run at the same time.
 type Replica struct {
+	settings atomic.Pointer[settings]
+
 	// Fixed after Open.
-	plan          ergoflow.Plan
+	plan          ergoflow.Plan // of plan and experiment what the run's hash covers
 	experiment    experiment.Experiment
 	family        family.Family
 	batchPlan     batch.Plan
@@ -41,10 +43,11 @@ type Replica struct {
 	subscriptions map[<-chan *Update]chan<- *Update // by what the subscriber holds
 }
 
-// Plan is the plan of the run.
-func (r *Replica) Plan() ergoflow.Plan { return r.plan }
+// Plan is the plan of the run, with the newest settings.
+func (r *Replica) Plan() ergoflow.Plan { return r.settings.Load().plan }
 
-// Experiment is the configuration of the run.
+// Experiment is the configuration of the run. Settings that its hash leaves out are those with
+// which the replica was opened.
 func (r *Replica) Experiment() experiment.Experiment { return r.experiment }
 
 // Layout names the tensors in the vector of parameters.
@@ -52,15 +55,6 @@ func (r *Replica) Layout() parameters.Layout { return r.experiment.Velocity().La
 
 // Size is P, the number of parameters.
 func (r *Replica) Size() int { return r.trainer.Size() }
-
-// ReusableFor reports whether this replica can serve a plan. The run must be the
-// same. The configuration may differ in settings that the run's hash leaves out, if
-// there is a training state: that is worth more than those settings.
-func (r *Replica) ReusableFor(plan ergoflow.Plan) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.plan.Run == plan.Run && (r.hasState || bytes.Equal(r.plan.Config, plan.Config))
-}
 
 // reproducible reports whether the run trains to bitwise identical parameters.
 func (r *Replica) reproducible() bool { return r.plan.Groups > 0 }

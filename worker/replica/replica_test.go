@@ -32,7 +32,7 @@ func dataReplicaOf(t testing.TB, name string, sets ...string) *Replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Replica{plan: plan, experiment: e, family: f, batchPlan: e.BatchPlan()}
+	r := newReplica(plan, e, f)
 	store := shard.NewDir(t.TempDir())
 	for k := range plan.Shards {
 		if err := data.Generate(t.Context(), e.Data, k, store, simulate.Fastest(), nil); err != nil {

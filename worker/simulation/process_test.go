@@ -31,7 +31,8 @@ type process struct {
 	run      *run // that it prepares or has prepared for; nil: none
 	prepared bool
 	newest   ergoflow.Generation // whose ring it has joined
-	settings string              // of the run that it prepared for
+	ordered  string              // the settings in the last order to prepare
+	settings string              // those that it has prepared for
 	node     *node               // the state; nil: none
 	leader   *process            // the member that it follows; nil: none
 
@@ -218,8 +219,8 @@ func (p *process) execute(effect protocol.Effect) {
 // drop forgets the run and its state.
 func (p *process) drop() { p.run, p.prepared, p.node, p.leader = nil, false, nil, nil }
 
-// prepare maps shards and compiles, which takes longer with new settings, and then follows
-// the member that the order names.
+// prepare maps shards and compiles, again with new settings, and then follows the member that
+// the order names. A state stays.
 func (p *process) prepare(order message.Prepare) {
 	if run := p.w.withHash(order.Plan.Run); p.run != run {
 		if !p.w.sabotage.ignoreRun {
@@ -227,16 +228,14 @@ func (p *process) prepare(order message.Prepare) {
 		}
 		p.run = run
 	}
-	settings := string(order.Plan.Config)
+	p.ordered = string(order.Plan.Config)
 	took := p.w.between(time.Millisecond, 20*time.Millisecond)
-	if !p.prepared || p.node == nil && p.settings != settings { // a state is worth more than settings
+	if !p.prepared || p.settings != p.ordered {
 		took = p.w.between(100*time.Millisecond, 3*time.Second)
-		p.prepared = false
+		p.prepared = p.node != nil
 	}
 	p.begin(&work{}, took, func() {
-		if !p.prepared {
-			p.prepared, p.settings = true, settings
-		}
+		p.prepared, p.settings = true, p.ordered
 		p.follow(order.Follow)
 		p.post(protocol.Ended{})
 	})

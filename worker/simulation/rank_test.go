@@ -12,7 +12,7 @@ import (
 
 // join takes the state, connects the ring, and then waits for orders.
 func (p *process) join(assign message.Assign) {
-	if !p.prepared {
+	if !p.prepared || p.settings != p.ordered {
 		p.w.fail("rule 10: %s is a member of generation %d and is not prepared", p, assign.Generation)
 	}
 	w := &work{assign: assign}
