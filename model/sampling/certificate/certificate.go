@@ -144,7 +144,7 @@ func (s Subject) CertifyDependent(x []float32, d int, effective float64) Certifi
 		checks = append(checks, tests...)
 	}
 	if s.Wells != nil && effective >= fewest {
-		checks = append(checks, chains(s.Wells, x)...)
+		checks = append(checks, chains(s.Wells, x, effective)...)
 	}
 	checks = append(checks, s.ranges(x, d)...)
 	return s.verdict(checks, effective)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/data/equations/fokkerplanck"
 	"github.com/ergoflow/ergoflow/model/sampling/wells"
 )
 
@@ -20,7 +21,10 @@ import (
 //	           the samples'
 //	masses     the part of the law in a well, by the potential, minus   in standard errors
 //	           that of the samples
-func chains(w *wells.Search, x []float32) []Check {
+//	law        the part of the law in a quadrant of the plane, by the   √n times it
+//	           Fokker–Planck equation, minus that of the samples, less
+//	           its error
+func chains(w *wells.Search, x []float32, effective float64) []Check {
 	seen, err := w.Look(context.Background(), x)
 	if err != nil {
 		return []Check{check(missing, "wells", 1, 0, fmt.Sprintf("chains of the equation diverge, so that nothing compares the samples with them: %v", err))}
@@ -33,12 +37,29 @@ func chains(w *wells.Search, x []float32) []Check {
 	checks := []Check{lacking, check(crossed, "crossings", c.Effect(), c.Z(), fmt.Sprintf(
 		"chains from the samples cross %s = %.3g upward %d times and downward %d times, where an invariant law has as many of both: by these rates %s of the law is above, and %s of the samples",
 		c.Along, c.At, c.Up, c.Down, percent(c.Law), percent(c.Have)))}
+	if l := seen.Law; l != nil {
+		effect := math.Copysign(max(l.Gap()-l.Error, 0), l.Difference.Law-l.Have)
+		checks = append(checks, check(quadrant, "law", effect, math.Sqrt(effective)*effect, fmt.Sprintf(
+			"by the Fokker–Planck equation %s of the law has %s, and %s of the samples", percent(l.Difference.Law), where(l.Difference), percent(l.Have))))
+	}
 	if len(seen.Wells) == 0 {
 		return checks
 	}
 	worst := slices.MaxFunc(seen.Wells, func(a, b wells.Well) int { return cmp.Compare(math.Abs(a.Law-a.Have), math.Abs(b.Law-b.Have)) })
 	return append(checks, check(massed, "masses", worst.Law-worst.Have, (worst.Law-worst.Have)/worst.Error, fmt.Sprintf(
 		"by the potential the well at %s has %s of the law, and %s of the samples", point(worst.At), percent(worst.Law), percent(worst.Have))))
+}
+
+// where writes a quadrant.
+func where(d fokkerplanck.Difference) string {
+	var sides []string
+	for c, at := range d.At {
+		if math.IsInf(at, 1) {
+			continue
+		}
+		sides = append(sides, fmt.Sprintf("x[%d] %s %.3g", c, map[bool]string{false: "<", true: ">"}[d.Above[c]], at))
+	}
+	return strings.Join(sides, " and ")
 }
 
 // point writes a state, of many coordinates the first ones. Those that are small beside others are 0.

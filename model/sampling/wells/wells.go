@@ -1,6 +1,6 @@
 // Package wells compares samples with short chains of their equation: whether chains stay where there are
 // no samples, what crossings of chains say of the law, and what the potential of a gradient says of the
-// masses of wells.
+// masses of wells. In the plane it also compares samples with the law itself, by the Fokker–Planck equation.
 //
 // Chains begin all over the equation's box, and others at the samples. All states are then brought to
 // rest: they follow the drift alone, as Stillinger and Weber (Phys. Rev. A 25, 1982) do with the states of
@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ergoflow/ergoflow/data/equations/fokkerplanck"
 	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -38,6 +39,7 @@ const (
 type Search struct {
 	equation sde.Space
 	box      func() (inBox, error) // once, at the first look
+	law      func() (*fokkerplanck.Law, error)
 }
 
 // inBox is what chains from all over the box show.
@@ -51,7 +53,14 @@ type inBox struct {
 
 // For is the search for an equation. Its chains run at the first Look.
 func For(s sde.Space) *Search {
-	return &Search{s, sync.OnceValues(func() (inBox, error) { return simulateBox(s) })}
+	box := sync.OnceValues(func() (inBox, error) { return simulateBox(s) })
+	return &Search{s, box, sync.OnceValues(func() (*fokkerplanck.Law, error) {
+		b, err := box()
+		if err != nil {
+			return nil, err
+		}
+		return fokkerplanck.Solve(s, b.ends)
+	})}
 }
 
 func simulateBox(s sde.Space) (b inBox, err error) {
@@ -87,6 +96,15 @@ type Seen struct {
 	Crossings Crossings
 	// Wells are those of a gradient, if their masses are known and there are two at least.
 	Wells []Well
+	// Law is where the samples differ most from the law, in the plane; nil: it is not known.
+	Law *FromLaw
+}
+
+// FromLaw is how far samples are from the law.
+type FromLaw struct {
+	fokkerplanck.Difference
+	// Error is that of the law's masses.
+	Error float64
 }
 
 // Look compares samples x [n, Dim] with chains, those from the box and others from the samples. Its error
@@ -102,6 +120,7 @@ func (w *Search) Look(ctx context.Context, x []float32) (s Seen, err error) {
 	if _, err := repair.Run(ctx, to, repair.Equation{System: w.equation}, repair.Options{Steps: walk, Seed: seed}, nil); err != nil {
 		return s, fmt.Errorf("from the samples: %w", err)
 	}
+	s.Law = w.fromLaw(x, to)
 	features := lift.Features(w.equation)
 	s.Crossings = crossingsOf(features, from, to, d)
 	from, to = some(from, d, looked), some(to, d, looked)
@@ -141,6 +160,19 @@ func (w *Search) Look(ctx context.Context, x []float32) (s Seen, err error) {
 		s.At = known.centre(after, entered)
 	}
 	return s, nil
+}
+
+// fromLaw compares samples with the law, if it is known: in the plane, where the ends of chains from the
+// samples are where those from the box show that the law is.
+func (w *Search) fromLaw(x, ends []float32) *FromLaw {
+	if w.equation.Dim() != 2 {
+		return nil
+	}
+	law, err := w.law()
+	if err != nil || law.Outside(ends) > negligible { // not resolved, or a well that no chain from the box is in
+		return nil
+	}
+	return &FromLaw{law.From(x), law.Error}
 }
 
 // some are copies of at most so many states, at even distances.
