@@ -60,7 +60,7 @@ const (
 	// by their laws (family.Sampler) draw from those laws.
 	Simulated Draws = "simulated"
 	// Exact samples are independent draws from the invariant law, for families that know
-	// it (family.KnownLaw).
+	// it (family.HasExactDraws).
 	Exact Draws = "exact"
 )
 
@@ -69,7 +69,7 @@ func (d Draws) validate(f family.Family) error {
 	case "", Simulated:
 		return nil
 	case Exact:
-		if _, ok := f.(family.KnownLaw); !ok {
+		if !family.HasExactDraws(f) {
 			return fmt.Errorf("%q draws of %s: %w", d, f.Name(), family.ErrNoLaw)
 		}
 		return nil

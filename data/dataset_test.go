@@ -111,8 +111,8 @@ func TestValidate(t *testing.T) {
 		"data.reference: thinning":                        func(d *Dataset) { d.Reference.Thin = 0 },
 		"data.reference.chains is 128: must be a divisor": func(d *Dataset) { d.ReferenceSamples = 100 },
 		`data.draws: "best" is unknown`:                   func(d *Dataset) { d.Draws = "best" },
-		`data.draws: "exact" draws of cn2d: its laws are not known`: func(d *Dataset) {
-			d.Family, d.Draws = "cn2d", Exact
+		`data.draws: "exact" draws of particles64d: its laws are not known`: func(d *Dataset) {
+			d.Family, d.Draws = "particles64d", Exact
 		},
 		`data.reference_draws: "exact" draws of particles64d`: func(d *Dataset) {
 			d.Family, d.ReferenceDraws = "particles64d", Exact

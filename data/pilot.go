@@ -48,10 +48,13 @@ const (
 // (ErrNoise) or lose it when they are stored (ErrRounded). It warns of a variance that a time
 // step makes more than 5 % too large, of chains that are often outside the grid, where
 // coefficients are constant, of chains of a defined family that remember their start after the
-// burn-in, and of tables that miss part of a formula. It skips exact draws, and systems without
-// a grid, such as particles.
+// burn-in, and of tables that miss part of a formula. Of exact draws it says where the law of a
+// function cannot be found. It skips systems without a grid, such as particles.
 func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []string, err error) {
 	warnings = d.importWarnings()
+	if err := d.pilotExact(ctx, f); err != nil {
+		return nil, err
+	}
 	if m, ok := f.(family.Mixed); ok {
 		more, err := d.pilotMixed(ctx, m)
 		return append(warnings, more...), err
@@ -146,6 +149,22 @@ func (d Dataset) simulated() (parts []simulatedPart) {
 		parts = append(parts, simulatedPart{[]string{"data.reference"}, d.Reference, d.StoredReference()})
 	}
 	return parts
+}
+
+// pilotExact takes an exact draw of the first functions, where samples are such draws.
+func (d Dataset) pilotExact(ctx context.Context, f family.Family) error {
+	path := "data.reference_draws"
+	switch {
+	case d.Draws == Exact:
+		path = "data.draws"
+	case d.ReferenceDraws != Exact:
+		return nil
+	}
+	spec := family.SampleSpec{Count: pilotFunctions, Seed: d.Seed, Purpose: pilotPurpose, Exact: true}
+	if err := family.Sample(ctx, f, make([]float32, pilotFunctions*f.Dim()), spec, simulate.Fastest(), nil); err != nil {
+		return fmt.Errorf("%s: %w; %s draws do not need it", path, err, Simulated)
+	}
+	return nil
 }
 
 // checkInterpolation returns the first warning about the first functions: the others may

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/fokkerplanck"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -78,6 +79,28 @@ func TestPilotRunOfSimulatedDraws(t *testing.T) {
 	d.Reference.DT = 2
 	if _, err := pilotRun(t, d); !errors.Is(err, ErrTimeStep) || !strings.Contains(err.Error(), "data.reference: ") {
 		t.Errorf("a time step of the reference of 2: %v", err)
+	}
+}
+
+// Exact draws are tried, so that a law which cannot be found is refused before the run.
+func TestPilotRunOfExactDraws(t *testing.T) {
+	for drift, fits := range map[string]bool{"[x*(1 - x^2 - y^2) - y, y*(1 - x^2 - y^2) + x]": true, "[99*x*(1 - x^2 - y^2) - y, 99*y*(1 - x^2 - y^2) + x]": false} {
+		for path, exact := range map[string]func(*Dataset){
+			"data.draws":           func(d *Dataset) { d.Draws = Exact },
+			"data.reference_draws": func(d *Dataset) { d.ReferenceDraws = Exact },
+		} {
+			definition, err := family.Parse([]byte("name: ring\ndim: 2\ngrid: {lo: -4, hi: 4, nodes: 121}\ndrift: " + drift + "\ndiffusion: 0.3"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := tiny()
+			d.Family = definition.String()
+			exact(&d)
+			_, err = pilotRun(t, d)
+			if fits != (err == nil) || err != nil && (!errors.Is(err, fokkerplanck.ErrUnresolved) || !strings.HasPrefix(err.Error(), path+": ring")) {
+				t.Errorf("%s, %s: error %v", path, drift, err)
+			}
+		}
 	}
 }
 

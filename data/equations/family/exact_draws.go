@@ -4,20 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
+	"github.com/ergoflow/ergoflow/data/equations/fokkerplanck"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// ErrNoLaw means that exact draws need a family whose laws are known (KnownLaw).
+// ErrNoLaw means that exact draws need a family whose laws are known (HasExactDraws).
 var ErrNoLaw = errors.New("its laws are not known, so there are no exact draws")
+
+// HasExactDraws reports whether a family has independent draws from its invariant laws: on the line by its
+// KnownLaw, in the plane by the Fokker–Planck equation.
+func HasExactDraws(f Family) bool {
+	_, known := f.(KnownLaw)
+	_, timed := f.(Timed)
+	_, sampler := f.(Sampler)
+	return known || f.Dim() == 2 && !timed && !sampler
+}
 
 // exactDraws fills dst with independent draws from the invariant laws. They have no bias of
 // a time step, and visit every well. Functions run on all cores, each with a random stream
 // of its own.
 func exactDraws(ctx context.Context, f Family, dst []float32, d SampleSpec, progress func(done, total int)) error {
-	known, ok := f.(KnownLaw)
-	if !ok {
+	if !HasExactDraws(f) {
 		return fmt.Errorf("%s: %w", f.Name(), ErrNoLaw)
 	}
 	if d.Count < 1 || len(dst)%d.Count != 0 {
@@ -25,7 +36,7 @@ func exactDraws(ctx context.Context, f Family, dst []float32, d SampleSpec, prog
 	}
 	width := len(dst) / d.Count
 	err := simulate.Each(ctx, d.Count, func(_ context.Context, i int) error {
-		law, err := known.Law(d.Seed, d.First+i)
+		law, err := samplable(f, d.Seed, d.First+i)
 		if err != nil {
 			return err
 		}
@@ -36,4 +47,31 @@ func exactDraws(ctx context.Context, f Family, dst []float32, d SampleSpec, prog
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return nil
+}
+
+// samplable is the law of a function of a family that has exact draws: a Law, or one in the plane.
+func samplable(f Family, seed uint64, i int) (interface {
+	Sample(dst []float32, rng *rand.Rand)
+}, error,
+) {
+	if known, ok := f.(KnownLaw); ok {
+		return known.Law(seed, i)
+	}
+	function, err := f.Function(seed, i)
+	if err != nil {
+		return nil, err
+	}
+	system, ok := function.System.(sde.Space)
+	if plane, tabulated := function.System.(sde.Plane); tabulated {
+		side := func(g sde.Grid) sde.Interval { return sde.Interval{Lo: g.Lo, Hi: g.Hi} }
+		system, ok = sde.InPlane(plane.Coefficients, side(plane.X), side(plane.Y)), true
+	}
+	if !ok {
+		return nil, fmt.Errorf("function %d: %w", i, ErrNoLaw)
+	}
+	law, err := fokkerplanck.Solve(system, nil)
+	if err != nil {
+		return nil, fmt.Errorf("function %d: %w", i, err)
+	}
+	return law, nil
 }

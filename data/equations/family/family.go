@@ -126,7 +126,7 @@ type SampleSpec struct {
 	Seed         uint64
 	Scheme       simulate.Scheme // for families that are simulated
 	Purpose      string          // names independent sets: "train", "reference", "floor"
-	Exact        bool            // independent draws from the invariant laws (KnownLaw)
+	Exact        bool            // independent draws from the invariant laws (HasExactDraws)
 }
 
 // Law is a one-dimensional probability law in closed form or by quadrature.

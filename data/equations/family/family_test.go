@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -272,7 +274,7 @@ func TestExactDraws(t *testing.T) {
 			t.Errorf("%s: function 20 alone differs (%v)", f.Name(), err)
 		}
 	}
-	for _, f := range []Family{cn2d{}, particles64d{}, defined(t, vortex)} {
+	for _, f := range []Family{particles64d{}, vn1dTime{}, example(t, "lorenz63")} {
 		err := Sample(t.Context(), f, make([]float32, f.Dim()), SampleSpec{Count: 1, Exact: true}, simulate.Fastest(), nil)
 		if !errors.Is(err, ErrNoLaw) || !strings.Contains(err.Error(), f.Name()) {
 			t.Errorf("%s: %v", f.Name(), err)
@@ -280,6 +282,45 @@ func TestExactDraws(t *testing.T) {
 	}
 	if err := Sample(t.Context(), vn1d{line{vn1dGrid}}, make([]float32, 3), SampleSpec{Count: 2, Exact: true}, nil, nil); err == nil {
 		t.Error("three values for two functions")
+	}
+}
+
+// In the plane exact draws have the law that chains have after a long time, of tables and of formulas. They
+// are the same in any company.
+func TestExactDrawsInThePlane(t *testing.T) {
+	const functions, n = 4, 2048
+	for _, f := range []Family{cn2d{}, defined(t, vortex), example(t, "hopf"), example(t, "sediment")} {
+		draws := SampleSpec{First: 3, Count: functions, Seed: 1, Purpose: "test", Exact: true}
+		chains := SampleSpec{First: 3, Count: functions, Seed: 1, Purpose: "test", Scheme: simulate.Scheme{DT: 0.001, BurnIn: 8000, Thin: 1, Chains: n}}
+		if s, ok := f.(Spatial); ok && s.Box() != nil {
+			chains.Scheme.Start = simulate.InBox
+		}
+		d := f.Dim()
+		x, y := make([]float32, functions*n*d), make([]float32, functions*n*d)
+		for dst, spec := range map[*[]float32]SampleSpec{&x: draws, &y: chains} {
+			if err := Sample(t.Context(), f, *dst, spec, simulate.Fastest(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range functions {
+			for c := range 3 { // the coordinates, and their sum
+				along := func(x []float32) (values []float64) {
+					for x := x[i*n*d:][:n*d]; len(x) > 0; x = x[d:] {
+						values = append(values, []float64{float64(x[0]), float64(x[1]), float64(x[0] + x[1])}[c])
+					}
+					slices.Sort(values)
+					return values
+				}
+				if k := math.Sqrt(n/2) * stat.KolmogorovSmirnov(along(x), nil, along(y), nil); !(k <= 2.2) {
+					t.Errorf("%s, function %d, direction %d: √(n/2)·KS is %.2f", f.Name(), 3+i, c, k)
+				}
+			}
+		}
+		alone := make([]float32, n*d)
+		err := Sample(t.Context(), f, alone, SampleSpec{First: 5, Count: 1, Seed: 1, Purpose: "test", Exact: true}, simulate.Fastest(), nil)
+		if err != nil || !slices.Equal(alone, x[2*n*d:3*n*d]) {
+			t.Errorf("%s: function 5 alone differs (%v)", f.Name(), err)
+		}
 	}
 }
 

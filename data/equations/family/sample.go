@@ -11,7 +11,7 @@ import (
 // Sample fills dst, shape [d.Count, samples, f.Dim()], with the samples that d describes:
 // drawn by the family itself (Sampler), exactly (d.Exact), or simulated. progress, which may
 // be nil, is called with the number of functions done. Errors name the function; the
-// contents of dst are undefined then. Exact draws of a family without KnownLaw fail with
+// contents of dst are undefined then. Exact draws of a family that has none fail with
 // ErrNoLaw.
 func Sample(
 	ctx context.Context, f Family, dst []float32, d SampleSpec, by simulate.Simulator, progress func(done, total int),

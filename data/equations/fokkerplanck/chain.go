@@ -47,7 +47,7 @@ func stationary(n int, links []link) ([]float64, error) {
 			*in /= total
 			part, rates := *in, row(i, first, k)[:len(out)]
 			for j, rate := range out {
-				rates[j] += part * rate
+				rates[j] += float64(part * rate)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func stationary(n int, links []link) ([]float64, error) {
 	p[0] = 1
 	for k := 1; k < n; k++ {
 		for i := max(0, k-w); i < k; i++ {
-			p[k] += p[i] * row(i, k, k+1)[0]
+			p[k] += float64(p[i] * row(i, k, k+1)[0])
 		}
 		if p[k] > large { // the first states have next to nothing
 			scale(p[:k+1], 1/p[k])

@@ -23,19 +23,18 @@ func (d Difference) Gap() float64 { return math.Abs(d.Law - d.Have) }
 
 // From compares samples x [n, 2] with the law.
 func (l *Law) From(x []float32) Difference {
-	g := grid{l.Axes, l.n}
 	mass := make([]float64, l.n*l.n)
 	each := 2 / float64(len(x))
 	for i := 0; i < len(x); i += 2 {
 		var at [2]int
-		for c, axis := range l.Axes {
+		for c, side := range l.axes {
 			r := l.domain.At(c)
 			z := lift.Up(r, float64(x[i+c]))
-			at[c] = int(min(max((z-axis.Lo)/g.side(c), 0), float64(l.n-1))) // beyond the box: at its end
+			at[c] = int(min(max((z-side.lo)/l.side(c), 0), float64(l.n-1))) // beyond the box: at its end
 		}
 		mass[at[0]*l.n+at[1]] += each
 	}
-	law, have := quadrants{l.Below, l.n + 1}, quadrants{g.below(mass), l.n + 1}
+	law, have := quadrants{l.below, l.n + 1}, quadrants{l.cumulated(mass), l.n + 1}
 	q, gap := law.apart(have, true)
 	if other, more := law.apart(have, false); more > clearer*gap {
 		q = other
@@ -43,7 +42,7 @@ func (l *Law) From(x []float32) Difference {
 	d := Difference{Above: q.above, Law: law.mass(q), Have: have.mass(q)}
 	for c, at := range [2]int{q.i, q.j} {
 		if d.At[c] = math.Inf(1); at < l.n {
-			d.At[c] = lift.Down(l.domain.At(c), g.axes[c].Lo+float64(at)*g.side(c))
+			d.At[c] = lift.Down(l.domain.At(c), l.axes[c].lo+float64(at)*l.side(c))
 		}
 	}
 	return d
@@ -56,8 +55,8 @@ const clearer = 1.1
 func (l *Law) Outside(states []float32) float64 {
 	count := 0
 	for i := 0; i < len(states); i += 2 {
-		for c, axis := range l.Axes {
-			if z := lift.Up(l.domain.At(c), float64(states[i+c])); !(z >= axis.Lo && z <= axis.Hi) {
+		for c, side := range l.axes {
+			if z := lift.Up(l.domain.At(c), float64(states[i+c])); !(z >= side.lo && z <= side.hi) {
 				count++
 				break
 			}

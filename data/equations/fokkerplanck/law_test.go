@@ -12,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/equations/lift"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/random"
 )
 
 // solve finds the law of formulas, around the corners of a box.
@@ -33,14 +34,13 @@ func solve(t *testing.T, drift, diffusion []string, domain sde.Domain, around ..
 // marginal is the distribution function of a coordinate at the corners, which are states.
 func (l *Law) marginal(c int) (at, below []float64) {
 	w := l.n + 1
-	g := grid{l.Axes, l.n}
 	for k := range w {
-		z := l.Axes[c].Lo + float64(k)*g.side(c)
-		if !l.Axes[c].circle { // whose end is its beginning
+		z := l.axes[c].lo + float64(k)*l.side(c)
+		if !l.axes[c].circle { // whose end is its beginning
 			z = lift.Down(l.domain.At(c), z)
 		}
 		at = append(at, z)
-		below = append(below, l.Below[[]int{k*w + l.n, l.n*w + k}[c]])
+		below = append(below, l.below[[]int{k*w + l.n, l.n*w + k}[c]])
 	}
 	return at, below
 }
@@ -89,11 +89,37 @@ func TestKnownLaws(t *testing.T) {
 					off = max(off, math.Abs(below[k]-cdf(x)))
 				}
 			}
-			t.Logf("%d cells, error %.2g, estimate %.2g, box %v", law.n, off, law.Error, law.Axes)
+			t.Logf("%d cells, error %.2g, estimate %.2g, box %v", law.n, off, law.Error, law.axes)
 			if !(off <= law.Error) || law.Error > tolerable {
 				t.Errorf("the distribution functions are off by %.2g, and by the estimate %.2g", off, law.Error)
 			}
 		})
+	}
+}
+
+// Draws have the law, and its variance: within a cell they are not even.
+func TestSample(t *testing.T) {
+	law, err := solve(t, []string{"-x[0] - 3*x[1]", "-x[1] + 3*x[0]"}, []string{"sqrt(2)"}, nil, -1, -1, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 1 << 20
+	x := make([]float32, 2*n)
+	law.Sample(x, random.New(1, "fokkerplanck/sample"))
+	variance := 0.
+	for _, v := range x {
+		variance += float64(v) * float64(v) / (2 * n)
+	}
+	h := law.side(0)
+	// The standard error is 0.001, and a sixth of the square of a side is 0.005.
+	if math.Abs(variance-1) > 0.003+law.Error/4 || h*h/6 < 0.004 {
+		t.Errorf("the variance is %.4f, the sides of cells %.3f", variance, h)
+	}
+	if d := law.From(x); d.Gap() > 2.45/math.Sqrt(n) {
+		t.Errorf("%+v", d)
+	}
+	if outside := law.Outside([]float32{0, 0, 100, 0}); outside != 0.5 {
+		t.Errorf("%g of two states are outside", outside)
 	}
 }
 
@@ -127,8 +153,7 @@ func TestObliqueNoise(t *testing.T) {
 	// P(X ≤ 0, Y ≤ 0) = ¼ + arcsin(ρ)/2π. The corners of the cells do not include 0, so a neighbour is within one cell.
 	rho := c.AtVec(1) / math.Sqrt(c.AtVec(0)*c.AtVec(2))
 	want := 0.25 + math.Asin(rho)/(2*math.Pi)
-	g := grid{law.Axes, law.n}
-	below := law.at(-law.Axes[0].Lo/g.side(0), -law.Axes[1].Lo/g.side(1))
+	below := law.at(-law.axes[0].lo/law.side(0), -law.axes[1].lo/law.side(1))
 	if rho < 0.5 || math.Abs(below-want) > 0.003 {
 		t.Errorf("a quadrant has %.4f, want %.4f (correlation %.3f, error %.2g)", below, want, rho, law.Error)
 	}
@@ -138,7 +163,7 @@ func TestObliqueNoise(t *testing.T) {
 func (l *Law) at(u, v float64) float64 {
 	i, j := int(u), int(v)
 	u, v = u-float64(i), v-float64(j)
-	f := func(i, j int) float64 { return l.Below[i*(l.n+1)+j] }
+	f := func(i, j int) float64 { return l.below[i*(l.n+1)+j] }
 	return (1-u)*((1-v)*f(i, j)+v*f(i, j+1)) + u*((1-v)*f(i+1, j)+v*f(i+1, j+1))
 }
 
@@ -156,12 +181,12 @@ func TestUnresolved(t *testing.T) {
 		{"one state", []string{"-x[0]", "-x[1]"}, []string{"1"}, []float32{1, 1}},
 	} {
 		if law, err := solve(t, test.drift, test.diffusion, nil, test.around...); !errors.Is(err, ErrUnresolved) {
-			t.Errorf("%s: error %v, law on %v", test.name, err, law.Axes)
+			t.Errorf("%s: error %v, law on %v", test.name, err, law.axes)
 		} else {
 			t.Logf("%s: %v", test.name, err)
 		}
 	}
-	if _, err := Solve(expressiontest.Space(t, 3, "-x[i]", "1"), []float32{0, 0, 0}); !errors.Is(err, ErrUnresolved) {
+	if _, err := Solve(expressiontest.Space(t, 3, "-x[i]", "1"), nil); !errors.Is(err, ErrUnresolved) {
 		t.Errorf("three dimensions: error %v", err)
 	}
 }

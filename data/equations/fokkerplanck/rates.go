@@ -8,24 +8,24 @@ import (
 
 // grid is n × n cells.
 type grid struct {
-	axes [2]Axis
+	axes [2]axis
 	n    int
 }
 
-// Axis has the cells along a coordinate, from Lo to Hi. On a circle the last meets the first.
-type Axis struct {
-	Lo, Hi float64
+// axis has the cells along a coordinate, from lo to hi. On a circle the last meets the first.
+type axis struct {
+	lo, hi float64
 	circle bool
 }
 
-func (g grid) side(c int) float64 { return (g.axes[c].Hi - g.axes[c].Lo) / float64(g.n) }
+func (g grid) side(c int) float64 { return (g.axes[c].hi - g.axes[c].lo) / float64(g.n) }
 
 // cell is the number of a cell. Neighbours have near numbers, on a circle those of both ends, too: of a
 // circle the numbers go there and back.
 func (g grid) cell(i, j int) int {
 	at := [2]int{i, j}
-	for c, axis := range g.axes {
-		if axis.circle {
+	for c, side := range g.axes {
+		if side.circle {
 			at[c] = (at[c] + g.n) % g.n
 			if at[c] = 2 * at[c]; at[c] >= g.n {
 				at[c] = 2*g.n - 1 - at[c]
@@ -50,7 +50,7 @@ func (g grid) evaluate(s sde.Space) (l lattice, ok bool) {
 	states := make([]float64, 0, 2*width*width)
 	for a := range width {
 		for b := range width {
-			states = append(states, g.axes[0].Lo+float64(a)*g.side(0)/2, g.axes[1].Lo+float64(b)*g.side(1)/2)
+			states = append(states, g.axes[0].lo+float64(a)*g.side(0)/2, g.axes[1].lo+float64(b)*g.side(1)/2)
 		}
 	}
 	l = lattice{g, make([][2]float64, width*width), make([][3]float64, width*width)}

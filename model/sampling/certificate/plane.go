@@ -3,7 +3,6 @@ package certificate
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
@@ -18,42 +17,15 @@ type Plane struct {
 // Dim is 2.
 func (Plane) Dim() int { return 2 }
 
-// Space is the same equation with a box, the square of a grid. Noise is additive if it is the same at 64
-// states of the box.
+// Space is the same equation with a box, the square of a grid.
 func (p Plane) Space(grid sde.Grid) sde.Space {
 	side := sde.Interval{Lo: grid.Lo, Hi: grid.Hi}
-	s := sde.Space{Box: []sde.Interval{side, side}, Terms: 4}
-	s.Bind = func(_ string, x []*[sde.Lanes]float64) (func(int), []*[sde.Lanes]float64, []*[sde.Lanes]float64) {
-		drift, diffusion := s.Blocks(), slices.Concat(s.Blocks(), s.Blocks())
-		b, sigma := make([]float64, 2*sde.Lanes), make([]float64, 4*sde.Lanes)
-		return func(n int) {
-			p.At(b, sigma, x[0][:n], x[1][:n])
-			for l := range n {
-				for k := range drift {
-					drift[k][l] = b[2*l+k]
-				}
-				for k := range diffusion {
-					diffusion[k][l] = sigma[4*l+k]
-				}
-			}
-		}, drift, diffusion
-	}
-	_, sigma := s.Coefficients(s.Uniform(sde.Lanes, 1))
-	if slices.Equal(sigma[s.Terms:], sigma[:len(sigma)-s.Terms]) {
-		s.Noise = sde.AdditiveNoise
-	}
-	return s
+	return sde.InPlane(p.At, side, side)
 }
 
 // OfPlane is an equation given at the nodes of a grid.
 func OfPlane(p sde.Plane) Plane {
-	return Plane{func(drift, diffusion, x, y []float64) {
-		for i := range x {
-			b, s := p.At(x[i], y[i])
-			copy(drift[2*i:], b[:])
-			copy(diffusion[4*i:], s[:])
-		}
-	}}
+	return Plane{p.Coefficients}
 }
 
 // OfFormulas is an equation of two formulas of the drift in x and y, and one, two or four of
