@@ -3,9 +3,10 @@ of their errors: sliced W2 from a second simulation of the same law (the floor),
 model, of a normal law with the reference's moments, and of the model given another
 equation. Trainings go on where they stopped, and finished ones are only read.
 
-    python3 docs/benchmarks/examples.py --dir DIR [--preset scaled --epochs 4] [NAME ...]
+    python3 docs/benchmarks/examples.py --dir DIR [--preset scaled --epochs 4] [--exact] [NAME ...]
 
-Chains take steps by the integrator that suits a family (docs/decisions/integrators.md).
+Chains take steps by the integrator that suits a family (docs/decisions/integrators.md). With
+--exact there are none: training samples and references are exact draws, in the plane.
 """
 
 import argparse
@@ -23,8 +24,11 @@ STEPS = {"lorenz63": "0.002"}  # as the comment in the file says
 SETTLED = "lorenz63", "lorenz96", "muller_brown"  # docs/decisions/any-dimension.md has why
 
 
-def settings(name):
+def settings(name, exact):
     yield f"data.family={ROOT / 'docs' / 'families' / name}.yaml"
+    if exact:
+        yield "data.draws=exact"
+        yield "data.reference_draws=exact"
     for part in "training", "reference":
         yield f"data.{part}.integrator={INTEGRATORS.get(name, 'heun')}"
     if name in STEPS:
@@ -34,11 +38,11 @@ def settings(name):
         yield "training.states=settled"
 
 
-def results(name, directory, preset, epochs):
+def results(name, directory, preset, epochs, exact):
     report = directory / name / "report" / "results.json"
     if not report.exists():
         subprocess.run([BINARY, "run", "anyd", f"--preset={preset}", "--workers=1", f"--dir={directory / name}",
-                        f"--set=training.epochs={epochs}", *(f"--set={s}" for s in settings(name))], check=True, stdout=sys.stderr)
+                        f"--set=training.epochs={epochs}", *(f"--set={s}" for s in settings(name, exact))], check=True, stdout=sys.stderr)
     return json.loads(report.read_text())
 
 
@@ -52,6 +56,7 @@ def main():
     options.add_argument("--dir", type=pathlib.Path, required=True, help="of the trainings, one folder each")
     options.add_argument("--preset", default="demo")
     options.add_argument("--epochs", type=int, default=1)
+    options.add_argument("--exact", action="store_true", help="take exact draws")
     options.add_argument("names", nargs="*", metavar="NAME", help="families (default: all)")
     o = options.parse_args()
     names = o.names or sorted(f.stem for f in (ROOT / "docs" / "families").glob("*.yaml"))
@@ -59,7 +64,7 @@ def main():
     print("| family | coordinates | states | floor | model | normal law with the reference's moments | another equation | "
           "energy distance, model | normal law | certificate: good / with care / do not use |\n|---|---:|---|" + "---:|" * 7)
     for name in names:
-        r = results(name, o.dir, o.preset, o.epochs)
+        r = results(name, o.dir, o.preset, o.epochs, o.exact)
         rows = {row["kind"]: row for row in r["rows"]}
         distances = [number(rows[kind]["summary"]["sliced_w2"]) for kind in ("floor", "model", "moments", "shuffled")]
         energies = [f"{rows[kind]['summary']['energy_distance']['mean']:.3g}" for kind in ("model", "moments")]

@@ -61,17 +61,22 @@ func samplable(f Family, seed uint64, i int) (interface {
 	if err != nil {
 		return nil, err
 	}
-	system, ok := function.System.(sde.Space)
-	if plane, tabulated := function.System.(sde.Plane); tabulated {
-		side := func(g sde.Grid) sde.Interval { return sde.Interval{Lo: g.Lo, Hi: g.Hi} }
-		system, ok = sde.InPlane(plane.Coefficients, side(plane.X), side(plane.Y)), true
-	}
-	if !ok {
-		return nil, fmt.Errorf("function %d: %w", i, ErrNoLaw)
-	}
-	law, err := fokkerplanck.Solve(system, nil)
+	law, err := PlaneLaw(function.System)
 	if err != nil {
 		return nil, fmt.Errorf("function %d: %w", i, err)
 	}
 	return law, nil
+}
+
+// PlaneLaw is the law of a system in the plane, around its grid or its box. Its error is a
+// fokkerplanck.ErrUnresolved, or ErrNoLaw of other systems.
+func PlaneLaw(system sde.System) (*fokkerplanck.Law, error) {
+	switch s := system.(type) {
+	case sde.Space:
+		return fokkerplanck.Solve(s, nil)
+	case sde.Plane:
+		side := func(g sde.Grid) sde.Interval { return sde.Interval{Lo: g.Lo, Hi: g.Hi} }
+		return fokkerplanck.Solve(sde.InPlane(s.Coefficients, side(s.X), side(s.Y)), nil)
+	}
+	return nil, ErrNoLaw
 }

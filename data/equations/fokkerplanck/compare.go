@@ -18,6 +18,9 @@ type Difference struct {
 	Law, Have float64
 }
 
+// Chance is what √n times the gap of n draws of the law exceeds once in 1,000 times (Peacock).
+const Chance = 2.45
+
 // Gap is how much the masses differ.
 func (d Difference) Gap() float64 { return math.Abs(d.Law - d.Have) }
 

@@ -34,6 +34,9 @@ func (r *Results) notes() []string {
 	if m := r.ReferenceMixing; m != nil {
 		notes = append(notes, m.note("the reference", r.Functions, r.Samples))
 	}
+	if l := r.ReferenceLaw; l != nil {
+		notes = append(notes, l.note(r.Functions))
+	}
 	if r.LawUnknown != "" {
 		notes = append(notes, fmt.Sprintf("No comparison with exact laws, since one could not be computed: %s.", r.LawUnknown))
 	}

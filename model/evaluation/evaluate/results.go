@@ -36,7 +36,10 @@ type Results struct {
 	LawUnknown string `json:"law_unknown,omitempty"`
 	// ReferenceMixing is of the chains of the reference; nil where it has none.
 	ReferenceMixing *Mixing `json:"reference_mixing,omitempty"`
-	Seconds         float64 `json:"seconds"`
+	// ReferenceLaw compares simulated references with the laws in the plane; nil where these are
+	// not known.
+	ReferenceLaw *ReferenceLaw `json:"reference_law,omitempty"`
+	Seconds      float64       `json:"seconds"`
 }
 
 // Row has the samples of one kind, on every function.

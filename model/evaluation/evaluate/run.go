@@ -78,6 +78,9 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	}
 	mixed := r.describeReference(functions)
 	r.ReferenceMixing = o.referenceMixing(f, functions)
+	if r.ReferenceLaw, err = o.referenceLaw(ctx, f, functions); err != nil {
+		return nil, FigureData{}, err
+	}
 	var data FigureData
 	drawn := map[Kind][][]float32{} // the last row of each kind that figures show
 	for _, m := range methods {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ergoflow/ergoflow/data/equations/fokkerplanck"
 	"github.com/ergoflow/ergoflow/model/sampling/wells"
 )
 
@@ -40,7 +41,7 @@ var bounds = map[kind]limits{
 	missing:     {care: 0.05, refuse: math.Inf(1)},
 	crossed:     {care: 0.1, refuse: 0.25, chance: wells.Chance},
 	massed:      {care: 0.1, refuse: 0.25, chance: 4},
-	quadrant:    {care: 0.05, refuse: 0.15, chance: 2.45}, // exceeded once in 1,000 times (Peacock 1983)
+	quadrant:    {care: 0.05, refuse: 0.15, chance: fokkerplanck.Chance}, // of the plane
 	outside:     {care: mostOutside, refuse: math.Inf(1)},
 	values:      {care: 0, refuse: 0.001},
 	broken:      {care: 0, refuse: 0},
