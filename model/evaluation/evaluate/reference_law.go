@@ -72,6 +72,10 @@ func (o Options) referenceLaw(ctx context.Context, f family.Family, functions []
 
 // note says it in a sentence.
 func (r ReferenceLaw) note(functions int) string {
-	return fmt.Sprintf("By the Fokker–Planck equation, which has the laws of %d of %d functions, the references of %d are not of the law: a part of the plane has another mass by more than %g, and more than chance. The largest difference is %s in the median over functions, and %s at most.",
-		r.Resolved, functions, r.Off, mostOff, significant(r.Median), significant(r.Largest))
+	said := fmt.Sprintf("no reference has another mass anywhere by more than %g and more than chance", mostOff)
+	if r.Off > 0 {
+		said = fmt.Sprintf("the references of %d are not of the law: a part of the plane has another mass by more than %g, and more than chance", r.Off, mostOff)
+	}
+	return fmt.Sprintf("Beside the laws by the Fokker–Planck equation, which are known for %d of %d functions, %s. The largest difference is %s in the median over functions, and %s at most.",
+		r.Resolved, functions, said, significant(r.Median), significant(r.Largest))
 }
