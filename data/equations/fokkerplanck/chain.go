@@ -3,6 +3,8 @@ package fokkerplanck
 import (
 	"errors"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // link is a transition of a Markov chain in continuous time.
@@ -45,10 +47,7 @@ func stationary(n int, links []link) ([]float64, error) {
 				continue
 			}
 			*in /= total
-			part, rates := *in, row(i, first, k)[:len(out)]
-			for j, rate := range out {
-				rates[j] += float64(part * rate)
-			}
+			floats.AddScaled(row(i, first, k), *in, out)
 		}
 	}
 	const large = 1e100

@@ -33,7 +33,7 @@ var ErrUnresolved = errors.New("the law cannot be resolved")
 
 const (
 	// coarsest and finest are the numbers of cells along an axis, and fitting those with which the box is
-	// found. The finest take 0.15 to 0.3 s on one core.
+	// found. The finest take 0.1 s on one core.
 	coarsest, fitting, finest = 16, 32, 128
 	// mostWork bounds the multiplications of a solution.
 	mostWork = 3e8
