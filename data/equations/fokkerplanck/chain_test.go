@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
@@ -81,5 +82,21 @@ func TestStationaryOfALongRise(t *testing.T) {
 	}
 	if _, err := stationary(n, links[:n]); !errors.Is(err, errReducible) {
 		t.Errorf("half a chain: error %v", err)
+	}
+}
+
+// The cells' numbers are as near to their neighbours' as the estimate of the work says.
+func TestWork(t *testing.T) {
+	for _, circles := range [][2]bool{{}, {true, false}, {false, true}, {true, true}} {
+		g := grid{n: 16}
+		for c := range g.axes {
+			g.axes[c] = axis{0, 1, circles[c]}
+		}
+		l, _ := g.evaluate(expressiontest.Space(t, 2, "x[i]", "i + 1.5"))
+		links, _ := l.links()
+		w := float64(width(links))
+		if 256*w*w > g.work() || 256*(w+2)*(w+2) < g.work() {
+			t.Errorf("circles %v: neighbours are %g apart, the work is %g", circles, w, g.work())
+		}
 	}
 }

@@ -35,6 +35,18 @@ func (g grid) cell(i, j int) int {
 	return at[0]*g.n + at[1]
 }
 
+// work is how many multiplications the elimination of the cells takes.
+func (g grid) work() float64 {
+	apart := [2]int{1, 1} // the numbers of neighbours
+	for c, side := range g.axes {
+		if side.circle {
+			apart[c] = 2
+		}
+	}
+	w := apart[0]*g.n + apart[1]
+	return float64(g.n * g.n * w * w)
+}
+
 // lattice has the coefficients of an equation at the centres, the sides and the corners of cells: at the
 // point (a, b) of 2n+1 along each axis, a cell being two apart from the next.
 type lattice struct {
