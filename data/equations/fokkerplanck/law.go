@@ -38,7 +38,7 @@ const (
 	// neighbours are farther apart, so that 64 × 64 are the most.
 	mostWork = 3e8
 	// enough is an error at which cells are fine enough, and tolerable one with the finest.
-	enough, tolerable = 0.005, 0.02
+	enough, tolerable = 0.01, 0.02
 	// few is the part of the law in cells of a kind that matters.
 	few = 0.02
 	// resizes is how often the box may change. A side where more than spilled of the law is at the end
