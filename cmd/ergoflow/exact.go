@@ -36,6 +36,7 @@ type lawDraws struct {
 // exactFlags are the flags of exact.
 type exactFlags struct {
 	lineFlags
+	box             []string
 	n               int
 	output, density string
 	seed            uint64
@@ -48,8 +49,8 @@ const curvePoints = 1000
 func exactCommand() *cobra.Command {
 	var flags exactFlags
 	cmd := &cobra.Command{
-		Use:   "exact --drift EXPR --diffusion EXPR [-n N -o x.npy]",
-		Short: "Compute the invariant law of an equation on the line",
+		Use:   "exact --drift EXPR [--drift EXPR] --diffusion EXPR [-n N -o x.npy]",
+		Short: "Compute the invariant law of an equation in up to 2 dimensions",
 		Long: `Computes the invariant law of dX = b(X)dt + σ(X)dW on the line by quadrature of
 its density, which is proportional to σ⁻² exp ∫ 2b/σ² dx. It prints mean,
 variance, skewness, kurtosis (3 for a normal law), quantiles, how the density
@@ -61,16 +62,34 @@ The accuracy is by how much two integrations with other panels differ. The law
 on a --domain that X can leave is that of X reflected at its ends; a warning
 says so. "ergoflow help formulas" lists what formulas may contain.
 
--o writes -n independent draws, by inversion of the distribution function;
---density writes the columns x, density and cdf. The suffix of the file is its
-format: .npy, .npz, .csv, .parquet or .json. -o - writes the draws as CSV to
-standard output.`,
+Two drifts, in x and y, are an equation in the plane. The law is then the
+stationary density of its Fokker–Planck equation, on cells. The command prints
+means, deviations, the correlation and quantiles, and the accuracy of the mass
+of any half-plane or quadrant. --box is where the law is: the cells begin there,
+grow until they hold it, and shrink around it. They do not find a well that is
+far outside.
+
+-o writes -n independent draws; --density writes the columns x, density and cdf,
+in the plane x, y and density, in the middle of the cells. The suffix of the
+file is its format: .npy, .npz, .csv, .parquet or .json. -o - writes the draws
+as CSV to standard output.`,
 		Example: `  ergoflow exact --drift "x - x^3" --diffusion "0.7"
-  ergoflow exact --drift "theta*(1 - x)" --diffusion "sqrt(x)" --param theta=2 --domain "(0, inf)" -n 4096 -o cir.npy`,
+  ergoflow exact --drift "theta*(1 - x)" --diffusion "sqrt(x)" --param theta=2 --domain "(0, inf)" -n 4096 -o cir.npy
+  ergoflow exact --drift "x - x^3 - y" --drift "x^3 - x - y" --diffusion 0.25`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("samples") && flags.output == "" {
 				return withHint(usagef("-n is given, but no -o"), "name the file of the draws, as in -o x.npy")
+			}
+			if err := flags.check(cmd.Flags().Changed("box")); err != nil {
+				return err
+			}
+			if len(flags.drift) == 2 {
+				l, err := flags.runInPlane(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return printResult(l, flags.json, flags.output)
 			}
 			l, err := flags.run(cmd.Context())
 			if err != nil {
@@ -82,6 +101,7 @@ standard output.`,
 	}
 	f := cmd.Flags()
 	flags.register(f)
+	f.StringArrayVar(&flags.box, "box", nil, "in the plane: `INTERVAL` of both coordinates where the law is, or one for each (default \"(-4, 4)\")")
 	f.IntVarP(&flags.n, "samples", "n", 4096, "number of independent draws, with -o")
 	f.StringVarP(&flags.output, "output", "o", "", "path of the file of the draws")
 	f.StringVar(&flags.density, "density", "", "path of a file of x, density and distribution function")
@@ -92,24 +112,32 @@ standard output.`,
 	return cmd
 }
 
+// check reports numbers out of range and files that cannot be written, before anything is computed.
+func (f *exactFlags) check(boxed bool) error {
+	switch {
+	case f.n < 1 || f.n > maxSamples:
+		return usagef("-n is %d, not in 1…%d", f.n, maxSamples)
+	case len(f.drift) > 2:
+		return withHint(usagef("--drift is given %d times", len(f.drift)), "give --drift once on the line, and twice in the plane")
+	case boxed && len(f.drift) != 2:
+		return withHint(usagef("--box is for equations in the plane, of two drifts"), "on the line --domain is where the equation lives")
+	}
+	if f.output != "" {
+		if err := arrayWritable(f.output, f.json); err != nil {
+			return err
+		}
+	}
+	if f.density != "" {
+		return curveWritable(f.density)
+	}
+	return nil
+}
+
 // run finds the law and writes the files.
 func (f *exactFlags) run(ctx context.Context) (out invariantLaw, err error) {
 	b, sigma, parameters, domain, err := f.equation()
 	if err != nil {
 		return out, err
-	}
-	if f.n < 1 || f.n > maxSamples {
-		return out, usagef("-n is %d, not in 1…%d", f.n, maxSamples)
-	}
-	if f.output != "" {
-		if err := arrayWritable(f.output, f.json); err != nil {
-			return out, err
-		}
-	}
-	if f.density != "" {
-		if err := curveWritable(f.density); err != nil {
-			return out, err
-		}
 	}
 	law, err := exact.Of(b.Eval, sigma.Eval, domain.Lo, domain.Hi)
 	if err != nil {
@@ -169,11 +197,17 @@ func (l invariantLaw) String() string {
 		fmt.Fprintf(&b, "\nend %s: %s%s", side.name, side.end.Boundary, tail)
 	}
 	fmt.Fprintf(&b, "\naccuracy %.1g, from two integrations", l.Accuracy)
-	if l.lawDraws != nil {
-		fmt.Fprintf(&b, "\n%s: %d independent draws, seed %d", l.Output, l.Samples, l.Seed)
-	}
-	if l.Density != "" {
-		fmt.Fprintf(&b, "\n%s: density and distribution function", l.Density)
-	}
+	b.WriteString(l.lawDraws.files(l.Density, " and distribution function"))
 	return b.String()
+}
+
+// files names what was written, each in a line: draws, if there are any, and a curve.
+func (d *lawDraws) files(curve, more string) (lines string) {
+	if d != nil {
+		lines = fmt.Sprintf("\n%s: %d independent draws, seed %d", d.Output, d.Samples, d.Seed)
+	}
+	if curve != "" {
+		lines += fmt.Sprintf("\n%s: density%s", curve, more)
+	}
+	return lines
 }

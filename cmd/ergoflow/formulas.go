@@ -25,8 +25,10 @@ func (l *lineFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&l.drift, "drift", nil, "formula `EXPR` of the drift b(x), for example \"-x\" (required)")
 	f.StringArrayVar(&l.diffusion, "diffusion", nil, "formula `EXPR` of the diffusion σ(x), for example \"sqrt(2)\" (required)")
 	parameterFlag(f, &l.parameters)
-	f.StringVar(&l.domain, "domain", "(-inf, inf)", "open `INTERVAL` on which the equation lives, for example \"(0, inf)\"")
+	f.StringVar(&l.domain, "domain", wholeLine, "open `INTERVAL` on which the equation lives, for example \"(0, inf)\"")
 }
+
+const wholeLine = "(-inf, inf)"
 
 // compile reads the formulas.
 func (l *lineFlags) compile() (b, sigma *expression.Expression, p expression.Parameters, err error) {

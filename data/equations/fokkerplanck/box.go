@@ -46,6 +46,9 @@ func (g grid) resized(domain sde.Domain, mass []float64) (axes [2]axis, changed 
 		below := shift(along)
 		slices.Reverse(along)
 		above := shift(along)
+		if max(below, above) > 0 { // where the law goes beyond one side, it may do more so later
+			below, above = max(below, 0), max(above, 0)
+		}
 		moved := within(domain.At(c), lo-below*(hi-lo), hi+above*(hi-lo))
 		if moved != axes[c] {
 			axes[c], changed = moved, true

@@ -43,7 +43,7 @@ const (
 	few = 0.02
 	// resizes is how often the box may change. A side where more than spilled of the law is at the end
 	// moves out, one that has less than empty in the cells there moves in.
-	resizes, spilled, empty = 12, 1e-4, 1e-5
+	resizes, spilled, empty = 24, 1e-4, 1e-5
 	// beyond is what may be outside the box then.
 	beyond = 5e-4
 )

@@ -118,6 +118,27 @@ func TestSample(t *testing.T) {
 	if d := law.From(x); d.Gap() > 2.45/math.Sqrt(n) {
 		t.Errorf("%+v", d)
 	}
+	mean, covariance := law.Moments()
+	for c := range 2 {
+		if math.Abs(mean[c]) > 0.001 || math.Abs(covariance[c][c]-1) > 0.001 || math.Abs(covariance[c][1-c]) > 0.001 {
+			t.Errorf("mean %.5f, covariance %.5f", mean, covariance)
+		}
+		if q := law.Quantile(c, 0.975); math.Abs(q-1.95996) > 0.01 {
+			t.Errorf("a quantile is %.4f", q)
+		}
+	}
+	total := 0.
+	for _, cell := range law.Cells() {
+		want := math.Exp(-(cell.X*cell.X+cell.Y*cell.Y)/2) / (2 * math.Pi)
+		total += cell.Density * h * h
+		if math.Abs(cell.Density-want) > 0.002 {
+			t.Errorf("%+v, want a density of %.4f", cell, want)
+			break
+		}
+	}
+	if math.Abs(total-1) > 1e-9 {
+		t.Errorf("the densities are %g in all", total)
+	}
 	if outside := law.Outside([]float32{0, 0, 100, 0}); outside != 0.5 {
 		t.Errorf("%g of two states are outside", outside)
 	}

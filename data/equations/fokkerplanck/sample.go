@@ -32,6 +32,9 @@ func (l *Law) Sample(dst []float32, rng *rand.Rand) {
 // slope is that of the density along a coordinate, in parts of the cell's own mass. It is 0 at the ends of
 // the box.
 func (l *Law) slope(k, c int) float64 {
+	if l.mass[k] == 0 {
+		return 0
+	}
 	stride, at := [2]int{l.n, 1}[c], [2]int{k / l.n, k % l.n}[c]
 	below, above := k-stride, k+stride
 	switch {
