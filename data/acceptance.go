@@ -22,7 +22,7 @@ const (
 // acceptanceWarning is empty where steps of the first functions are accepted, and by the right probability.
 func (d Dataset) acceptanceWarning(ctx context.Context, f family.Family, part simulatedPart, steps int) (string, error) {
 	var errors [pilotFunctions]float64
-	least, function, err := d.leastOfPilot(f, func(i int, s sde.Space) (float64, error) {
+	least, function, err := d.leastOfPilot(f, func(i int, s sde.System) (float64, error) {
 		a, err := simulate.Fastest().Acceptance(ctx, s, part.scheme, steps, d.Seed, uint64(i), pilotPurpose)
 		errors[i] = a.Error
 		return a.Part, err
@@ -43,14 +43,14 @@ func (d Dataset) acceptanceWarning(ctx context.Context, f family.Family, part si
 }
 
 // leastOfPilot is the least of what is measured of the first functions, at most 1, and of which it is.
-func (d Dataset) leastOfPilot(f family.Family, measure func(i int, s sde.Space) (float64, error)) (least float64, function int, err error) {
+func (d Dataset) leastOfPilot(f family.Family, measure func(i int, s sde.System) (float64, error)) (least float64, function int, err error) {
 	least = 1
 	for i := range pilotFunctions {
 		of, err := f.Function(d.Seed, i)
 		if err != nil {
 			return 0, 0, err
 		}
-		found, err := measure(i, of.System.(sde.Space))
+		found, err := measure(i, of.System)
 		if err != nil {
 			return 0, 0, err
 		}

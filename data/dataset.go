@@ -16,7 +16,6 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/equations/family"
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
@@ -197,15 +196,11 @@ func suits(path string, s simulate.Scheme, f family.Family) error {
 	if s.Integrator == simulate.Euler && !s.Tempering.On() {
 		return nil
 	}
-	var system sde.System
-	if _, ok := f.(family.Spatial); ok {
-		function, err := f.Function(0, 0)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		system = function.System
+	function, err := f.Function(0, 0)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := s.Fits(system); err != nil {
+	if err := s.Fits(function.System); err != nil {
 		return fmt.Errorf("%s.%w", path, err)
 	}
 	return nil

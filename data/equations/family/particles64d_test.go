@@ -162,10 +162,10 @@ func TestParticles64DLawOfTwo(t *testing.T) {
 func TestParticles64DStepsOverTheCap(t *testing.T) {
 	long(t)
 	p, v := particles64dFunction(t, 0)
-	inside := func(dt float64, burnIn int) (pairs float64) {
+	inside := func(dt float64, burnIn int, by simulate.Integrator) (pairs float64) {
 		const chains, samples = 16, 32
 		dst := make([]float32, chains*samples*p.Dim())
-		s := simulate.Scheme{DT: dt, BurnIn: burnIn, Thin: int(0.1 / dt), Chains: chains, Start: "1.5"}
+		s := simulate.Scheme{DT: dt, BurnIn: burnIn, Thin: int(0.1 / dt), Chains: chains, Start: "1.5", Integrator: by}
 		if err := simulate.Chains(context.Background(), dst, p, s, 1, 0, "test"); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,10 @@ func TestParticles64DStepsOverTheCap(t *testing.T) {
 		}
 		return pairs
 	}
-	coarse, longer, fine := inside(0.001, 10_000), inside(0.001, 40_000), inside(0.0001, 50_000)
+	coarse, longer, fine := inside(0.001, 10_000, simulate.Euler), inside(0.001, 40_000, simulate.Euler), inside(0.0001, 50_000, simulate.Euler)
+	if adjusted := inside(0.0005, 20_000, simulate.MALA); !(adjusted <= 0.05) {
+		t.Errorf("%.3f pairs are inside the cap by MALA", adjusted)
+	}
 	if v.Kernel != "wca" || !(coarse >= 0.4 && longer >= 0.4 && fine <= 0.05) {
 		t.Errorf("%s: %.3f pairs are inside the cap, %.3f after four times the burn-in, %.3f with a tenth of the step", v.Kernel, coarse, longer, fine)
 	}

@@ -127,37 +127,12 @@ func advance(ctx context.Context, swarm []gibbs.Points, law gibbs.Law, h float64
 	counts, all := make([]int, len(swarm)), 0
 	err = simulate.Each(ctx, len(swarm), func(ctx context.Context, k int) error {
 		rng := random.New(o.Seed, "mala", o.Part, round, uint64(k))
-		p := &swarm[k]
-		d := law.Dim()
-		z, drift, back := make([]float64, len(p.X)), make([]float64, len(p.X)), make([]float64, len(p.X))
-		u := make([]float64, d)
+		moves := gibbs.NewLangevin(law, len(swarm[k].Log))
 		for range steps {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			for i := range z {
-				z[i] = rng.NormFloat64()
-			}
-			law.Noise(z)
-			law.Drift(drift, p.Gradient)
-			y := make([]float64, len(p.X))
-			for i, v := range p.X {
-				y[i] = v + h*drift[i] + math.Sqrt(h)*z[i]
-			}
-			to := law.Next(*p, y)
-			law.Drift(back, to.Gradient)
-			for i := range p.Log {
-				at := i * d
-				forth := law.Quadratic(z[at:at+d]) / 2
-				for j := range u { // back from y to x
-					u[j] = p.X[at+j] - y[at+j] - h*back[at+j]
-				}
-				ratio := to.Log[i] - p.Log[i] + forth - law.Quadratic(u)/(2*h)
-				if math.Log(rng.Float64()) < ratio {
-					p.Accept(i, to)
-					counts[k]++
-				}
-			}
+			moves.Step(swarm[k], h, rng.NormFloat64, rng.Float64, func(int) { counts[k]++ })
 		}
 		return nil
 	}, nil)

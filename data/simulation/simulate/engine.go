@@ -117,6 +117,9 @@ func (e *Engine) Chains(
 			return e.plane(t, &c.x, c.active, z)
 		})
 	case sde.Particles:
+		if s.Integrator == MALA {
+			return e.malaParticles(ctx, dst, system, s, perChain, stream)
+		}
 		return e.particles(ctx, dst, system, s, perChain, stream)
 	case sde.Space:
 		return e.space(ctx, dst, system, s, perChain, stream)

@@ -83,12 +83,17 @@ func (i Integrator) Fits(system sde.System) error {
 	if err := i.validate(); err != nil || i == Euler {
 		return err
 	}
-	s, ok := system.(sde.Space)
-	if !ok {
-		return fmt.Errorf("%w %v is for families with a box: equations on a grid, particles and devices have %v", ErrIntegrator, i, Euler)
+	switch s := system.(type) {
+	case sde.Space:
+		_, err := i.steps(s, 1)
+		return err
+	case sde.Particles:
+		if i != MALA {
+			return fmt.Errorf("%w %v is for families with a box: particles have %v and %v", ErrIntegrator, i, Euler, MALA)
+		}
+		return nil
 	}
-	_, err := i.steps(s, 1)
-	return err
+	return fmt.Errorf("%w %v is for families with a box: equations on a grid and devices have %v", ErrIntegrator, i, Euler)
 }
 
 // steps makes the rule for an equation, in its coordinates without ends, and a time step.

@@ -165,16 +165,30 @@ type Acceptance struct {
 // checkedSteps are those of which the error is measured.
 const checkedSteps = 8
 
-// Acceptance runs so many steps. By other integrators all are accepted.
-func (e *Engine) Acceptance(ctx context.Context, system sde.Space, s Scheme, steps int, seed, function uint64, purpose string) (Acceptance, error) {
+// Acceptance runs so many steps. By other integrators all are accepted. The potential of particles is known,
+// so that there is no error.
+func (e *Engine) Acceptance(ctx context.Context, system sde.System, s Scheme, steps int, seed, function uint64, purpose string) (Acceptance, error) {
 	if s.Integrator != MALA {
 		return Acceptance{Part: 1}, nil
 	}
+	stream := stream{seed, purpose, function}
+	if p, ok := system.(sde.Particles); ok {
+		part, err := e.malaAcceptance(ctx, p, s, steps, stream)
+		return Acceptance{Part: part}, err
+	}
+	space, ok := system.(sde.Space)
+	if !ok {
+		return Acceptance{}, s.Fits(system)
+	}
+	return e.acceptanceInSpace(ctx, space, s, steps, stream)
+}
+
+func (e *Engine) acceptanceInSpace(ctx context.Context, system sde.Space, s Scheme, steps int, stream stream) (Acceptance, error) {
 	potential, err := NewPotential(system)
 	if err != nil {
 		return Acceptance{}, err
 	}
-	c, err := e.firstChains(ctx, system, s, steps, stream{seed, purpose, function})
+	c, err := e.firstChains(ctx, system, s, steps, stream)
 	if err != nil {
 		return Acceptance{}, err
 	}

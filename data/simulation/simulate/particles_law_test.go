@@ -52,6 +52,21 @@ func TestHarmonicParticles(t *testing.T) {
 	}
 }
 
+// distanceLaw is the distribution function of the distance of two particles.
+func distanceLaw(p sde.Particles) func(r float64) float64 {
+	const top, cells = 12., 1200
+	cumulated := make([]float64, cells+1)
+	for i := range cells {
+		r := top * (float64(i) + 0.5) / cells
+		cumulated[i+1] = cumulated[i] + r*math.Exp(-2/(p.Noise*p.Noise)*(pairPotential(p.Force, r*r)+p.Trap*r*r/4))
+	}
+	return func(r float64) float64 {
+		u := min(r/top*cells, cells-1e-9)
+		i := int(u)
+		return (cumulated[i] + (cumulated[i+1]-cumulated[i])*(u-float64(i))) / cumulated[cells]
+	}
+}
+
 // Two particles' distance has the density r·exp(−β(U(r) + κr²/4)), β = 2/σ².
 func TestDistanceOfTwoParticles(t *testing.T) {
 	const trap, noise = 0.5, 1.
@@ -66,19 +81,7 @@ func TestDistanceOfTwoParticles(t *testing.T) {
 		for ; len(samples) > 0; samples = samples[4:] {
 			distances = append(distances, float32(math.Hypot(float64(samples[0]-samples[2]), float64(samples[1]-samples[3]))))
 		}
-		const top, cells = 12., 1200
-		cumulated := make([]float64, cells+1)
-		for i := range cells {
-			r := top * (float64(i) + 0.5) / cells
-			density := r * math.Exp(-2/(noise*noise)*(pairPotential(force, r*r)+trap*r*r/4))
-			cumulated[i+1] = cumulated[i] + density
-		}
-		law := func(r float64) float64 {
-			u := min(r/top*cells, cells-1e-9)
-			i := int(u)
-			return (cumulated[i] + (cumulated[i+1]-cumulated[i])*(u-float64(i))) / cumulated[cells]
-		}
-		if d := ksScaled(distances, law); !(d <= ksCritical) {
+		if d := ksScaled(distances, distanceLaw(p)); !(d <= ksCritical) {
 			t.Errorf("%s: √n·KS is %.3g from the exact law, want below %v", name, d, ksCritical)
 		}
 	}

@@ -39,7 +39,7 @@ func examples() []example {
 		{
 			name: "Double well", note: "dX = (X − X³)dt + dW: the mean of X².",
 			dim: 1, drift: []string{"x - x^3"}, diffusion: []string{"1"}, box: box, average: square,
-			exact: gibbs(well, 2), steps: []float64{0.2, 0.1, 0.05, 0.025}, burnIn: 20, apart: 4, start: "0.5",
+			exact: quadrature(well, 2), steps: []float64{0.2, 0.1, 0.05, 0.025}, burnIn: 20, apart: 4, start: "0.5",
 		}, {
 			name: "Turning linear", note: "dX = −(X + 2·turned X)dt + dW in the plane: the mean of X², ½.",
 			dim: 2, drift: []string{"-x0 - 2*x1", "2*x0 - x1"}, diffusion: []string{"1"}, box: box, average: square,
@@ -51,7 +51,7 @@ func examples() []example {
 		}, {
 			name: "Underdamped double well", note: "dq = v dt, dv = (q − q³ − v)dt + dW: the mean of q².",
 			dim: 2, drift: []string{"x1", "x0 - x0^3 - x1"}, diffusion: []string{"0", "1"}, box: box, average: square,
-			exact: gibbs(well, 2), steps: []float64{0.4, 0.2, 0.1, 0.05}, burnIn: 40, apart: 8, start: "0.5",
+			exact: quadrature(well, 2), steps: []float64{0.4, 0.2, 0.1, 0.05}, burnIn: 40, apart: 8, start: "0.5",
 		}, {
 			name: "Its velocities", note: "The same equation: the mean of v², ½.",
 			dim: 2, drift: []string{"x1", "x0 - x0^3 - x1"}, diffusion: []string{"0", "1"}, box: box,
@@ -60,7 +60,7 @@ func examples() []example {
 		}, {
 			name: "Steep walls from far away", note: "dX = (X − X³)dt + dW from N(0, 10²): the mean of X².",
 			dim: 1, drift: []string{"x - x^3"}, diffusion: []string{"1"}, box: box, average: square,
-			exact: gibbs(well, 2), steps: []float64{0.1, 0.05, 0.02, 0.01}, burnIn: 20, apart: 4, start: "10",
+			exact: quadrature(well, 2), steps: []float64{0.1, 0.05, 0.02, 0.01}, burnIn: 20, apart: 4, start: "10",
 		}, {
 			name: "Field on a ring", note: "φ⁴ on 32 sites at temperature 1 with mass 0 and coupling 1: the mean of φ·∂H/∂φ, which is 1.",
 			dim: 32, drift: []string{"x[(i+1) % dim] + x[(i-1) % dim] - 2*x[i] - x[i]^3"}, diffusion: []string{"sqrt(2)"}, box: box,
@@ -74,8 +74,8 @@ func examples() []example {
 	}
 }
 
-// gibbs is the mean of x² over exp(−inverse·U(x)), by sums, which converge faster than any power.
-func gibbs(potential func(x float64) float64, inverse float64) float64 {
+// quadrature is the mean of x² over exp(−inverse·U(x)), by sums, which converge faster than any power.
+func quadrature(potential func(x float64) float64, inverse float64) float64 {
 	var above, below float64
 	for x := -8.; x <= 8; x += 1. / 256 {
 		p := math.Exp(-inverse * potential(x))

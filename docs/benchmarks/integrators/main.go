@@ -93,7 +93,7 @@ func run(ctx context.Context, samples int, only string) error {
 		}
 		fmt.Println()
 	}
-	return nil
+	return particles(ctx, only)
 }
 
 func row(cells []string) { fmt.Printf("| %s |\n", strings.Join(cells, " | ")) }

@@ -80,6 +80,9 @@ func (s *Simulator) Simulate(ctx context.Context, dst []float32, b simulate.Batc
 	if err != nil {
 		return fmt.Errorf("function %d: %w", b.First, err)
 	}
+	if i := b.Scheme.Integrator; i != simulate.Euler {
+		return fmt.Errorf("function %d: %w %v is not for devices, which have %v", b.First, simulate.ErrIntegrator, i, simulate.Euler)
+	}
 	if err := b.Scheme.Fits(system); err != nil {
 		return fmt.Errorf("function %d: %w", b.First, err)
 	}
