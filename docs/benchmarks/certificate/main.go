@@ -175,7 +175,7 @@ func run(path string) error {
     ergoflow checkpoints export latest --dir ergoflow-runs/vn1d-demo -o vn1d.safetensors
     go run ./docs/benchmarks/certificate vn1d.safetensors > docs/results/certificate.md
 
-The model is that of the demo preset of vn1d. [certificate.md](../certificate.md) says what the checks are and what they cannot see. "Generator alone" is the verdict without the exact law, as in the plane.
+The model is that of the demo preset of vn1d. [certificate.md](../certificate.md) says what the checks are and what they cannot see. "Generator alone" is the verdict without the exact law, as in many dimensions.
 
 `)
 	if err := falseAlarms(m); err != nil {

@@ -147,7 +147,8 @@ func TestCertify(t *testing.T) {
 		{"two points", "cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, []float32{0.1, 0.2, -0.3, 4.9}, certificate.NotJudged, ""},
 		{"too narrow in the plane", "cn2d", []string{"-x - y", "x - y"}, []string{"sqrt(2)"}, normal(4096, 0, 0.7), certificate.Refused, "drift and diffusion would change the samples' mean of "},
 		{"rightly turned", "cn2d", []string{"-x - y", "x - y"}, []string{"sqrt(2)"}, normal(4096, 0, 1), certificate.Good, ""},
-		{"shifted in the plane", "cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, normal(4096, 0.3, 1), certificate.Care, "drift and diffusion would change the samples' mean of "},
+		{"shifted in the plane", "cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, normal(4096, 0.3, 1), certificate.Refused, "drift and diffusion would change the samples' mean of "},
+		{"shifted a little", "cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, normal(4096, 0.15, 1), certificate.Care, "by the Fokker–Planck equation "},
 		{"out of the plane", "cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, normal(4096, 777, 2900), certificate.Refused, "100 % of the samples are outside the model's grid, -5…5"},
 	} {
 		e := loadSet(t, test.experiment)
