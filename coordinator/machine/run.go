@@ -128,7 +128,7 @@ func (m *Machine) extend(e Submit) {
 	}
 	m.because(reason + ", with changed settings")
 	if m.current != nil {
-		m.end(EndSettings, "its settings change")
+		m.end(EndSettings, "the run's settings change")
 	}
 	for _, w := range m.workers {
 		if w.phase == preparing || w.phase == prepared {
