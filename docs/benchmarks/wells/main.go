@@ -43,7 +43,7 @@ const introduction = `# The certificate beyond the line: what short chains and t
 
     go run ./docs/benchmarks/wells > docs/results/wells.md
 
-Two cores of an AMD EPYC with AVX-512, beside a training, 2026-11-30. "Generator" is the verdict of the generator test alone, "all" that of all checks: with short chains and, in the plane, with the law by the Fokker–Planck equation where that is resolved ([certificate.md](../certificate.md)).
+Two cores of an AMD EPYC with AVX-512, 2026-11-30. "Generator" is the verdict of the generator test alone, "all" that of all checks: with short chains and, in the plane, with the law by the Fokker–Planck equation where that is resolved ([certificate.md](../certificate.md)).
 
 ## Example families
 
