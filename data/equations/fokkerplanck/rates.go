@@ -116,7 +116,7 @@ func (l lattice) links() (links []link, oblique map[int]bool) {
 				v := l.drift[face][c] -
 					(l.d[l.at(i, j, 2*di, 2*dj)][2*c]-l.d[l.at(i, j, 0, 0)][2*c])/h -
 					(l.d[l.at(i, j, di+dj, dj+di)][1]-l.d[l.at(i, j, di-dj, dj-di)][1])/l.side(1-c)
-				d := l.d[face][2*c] - math.Abs(l.d[face][1])*[]float64{ratio, 1 / ratio}[c]
+				d := l.d[face][2*c] - float64(math.Abs(l.d[face][1])*[2]float64{ratio, 1 / ratio}[c])
 				if d < 0 && -d > roundOff*l.d[face][2*c] {
 					oblique[from] = true
 				}

@@ -32,7 +32,7 @@ func (g grid) extrapolated(coarse []float64, fine solution) []float64 {
 	for at, m := range fine.mass {
 		whole := at/g.n/2*half + at%g.n/2
 		if sum := sums[whole]; sum > 0 {
-			masses[at] = m * max(sum+more*(sum-coarse[whole]), 0) / sum
+			masses[at] = m * max(sum+float64(more*(sum-coarse[whole])), 0) / sum
 		}
 		total += masses[at]
 	}
