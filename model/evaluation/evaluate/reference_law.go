@@ -72,10 +72,10 @@ func (o Options) referenceLaw(ctx context.Context, f family.Family, functions []
 
 // note says it in a sentence.
 func (r ReferenceLaw) note(functions int) string {
-	said := fmt.Sprintf("no reference has another mass anywhere by more than %g and more than chance", mostOff)
+	said := fmt.Sprintf("no reference is off beyond chance and beyond %g", mostOff)
 	if r.Off > 0 {
-		said = fmt.Sprintf("the references of %d are not of the law: a part of the plane has another mass by more than %g, and more than chance", r.Off, mostOff)
+		said = fmt.Sprintf("the references of %d are off beyond chance and beyond %g, so they are not of the law", r.Off, mostOff)
 	}
-	return fmt.Sprintf("Beside the laws by the Fokker–Planck equation, which are known for %d of %d functions, %s. The largest difference is %s in the median over functions, and %s at most.",
+	return fmt.Sprintf("Beside the laws by the Fokker–Planck equation, which are known for %d of %d functions, %s. The mass of a half-plane or a quadrant differs by up to %s in the median over functions, and by %s at most.",
 		r.Resolved, functions, said, significant(r.Median), significant(r.Largest))
 }

@@ -48,7 +48,7 @@ diffusion: 0.25
 	if err != nil || r == nil || r.Resolved != 4 || r.Off != 2 || math.Abs(r.Largest-0.5) > 0.03 || r.Median < 0.1 || r.Median > 0.2 {
 		t.Fatalf("%+v, error %v", r, err)
 	}
-	if note := r.note(4); !strings.Contains(note, "the references of 2 are not of the law") {
+	if note := r.note(4); !strings.Contains(note, "the references of 2 are off beyond chance") {
 		t.Error(note)
 	}
 	o.Experiment.Data.ReferenceDraws = data.Exact
