@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -150,15 +151,20 @@ func (f *exactFlags) run(ctx context.Context) (out invariantLaw, err error) {
 			return out, err
 		}
 	}
-	if f.output != "" {
-		x := law.Draws(f.n, random.New(f.seed, "exact"))
-		dtype, err := writeSamples(ctx, f.output, arrayfile.Line(x))
-		if err != nil {
-			return out, err
-		}
-		out.lawDraws = &lawDraws{f.output, f.n, dtype, f.seed}
+	out.lawDraws, err = f.draw(ctx, func(rng *rand.Rand) arrayfile.Samples { return arrayfile.Line(law.Draws(f.n, rng)) })
+	return out, err
+}
+
+// draw writes draws, if there is a file for them.
+func (f *exactFlags) draw(ctx context.Context, draws func(rng *rand.Rand) arrayfile.Samples) (*lawDraws, error) {
+	if f.output == "" {
+		return nil, nil
 	}
-	return out, nil
+	dtype, err := writeSamples(ctx, f.output, draws(random.New(f.seed, "exact")))
+	if err != nil {
+		return nil, err
+	}
+	return &lawDraws{f.output, f.n, dtype, f.seed}, nil
 }
 
 // String is what exact prints.
@@ -178,12 +184,11 @@ func (l invariantLaw) String() string {
 		return fmt.Sprintf("%.6g", *v)
 	}
 	fmt.Fprintf(&b, "mean %s, variance %s, skewness %s, kurtosis %s\n", moment(l.Mean, deviation), moment(l.Variance, 0), moment(l.Skewness, 1), moment(l.Kurtosis, 1))
-	b.WriteString("quantiles")
 	middle := l.Quantiles[exact.Key(0.75)] - l.Quantiles[exact.Key(0.25)]
-	for k, p := range exact.Probabilities {
-		q := l.Quantiles[exact.Key(p)]
-		fmt.Fprintf(&b, "%s %g %%: %s", map[bool]string{true: "", false: ","}[k == 0], 100*p, moment(&q, middle))
-	}
+	b.WriteString("quantiles" + quantiles(func(key string) string {
+		q := l.Quantiles[key]
+		return moment(&q, middle)
+	}))
 	for _, side := range []struct {
 		end  exact.End
 		name string
@@ -199,6 +204,15 @@ func (l invariantLaw) String() string {
 	fmt.Fprintf(&b, "\naccuracy %.1g, from two integrations", l.Accuracy)
 	b.WriteString(l.lawDraws.files(l.Density, " and distribution function"))
 	return b.String()
+}
+
+// quantiles lists those of exact.Probabilities.
+func quantiles(of func(key string) string) string {
+	var all []string
+	for _, p := range exact.Probabilities {
+		all = append(all, fmt.Sprintf(" %g %%: %s", 100*p, of(exact.Key(p))))
+	}
+	return strings.Join(all, ",")
 }
 
 // files names what was written, each in a line: draws, if there are any, and a curve.

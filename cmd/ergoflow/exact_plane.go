@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data/equations/exact"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/fokkerplanck"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/arrayfile"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
@@ -101,16 +101,12 @@ func (f *exactFlags) runInPlane(ctx context.Context) (out planarLaw, err error) 
 			return out, err
 		}
 	}
-	if f.output != "" {
+	out.lawDraws, err = f.draw(ctx, func(rng *rand.Rand) arrayfile.Samples {
 		x := make([]float32, 2*f.n)
-		law.Sample(x, random.New(f.seed, "exact"))
-		dtype, err := writeSamples(ctx, f.output, arrayfile.Points32(x, 2))
-		if err != nil {
-			return out, err
-		}
-		out.lawDraws = &lawDraws{f.output, f.n, dtype, f.seed}
-	}
-	return out, nil
+		law.Sample(x, rng)
+		return arrayfile.Points32(x, 2)
+	})
+	return out, err
 }
 
 // String is what exact prints in the plane.
@@ -124,13 +120,9 @@ func (l planarLaw) String() string {
 		return fmt.Sprintf("%.*g", 4+max(0, int(math.Log10(math.Abs(v)/scale))), v)
 	}
 	fmt.Fprintf(&b, "mean (%s, %s), deviations %.4g and %.4g, correlation %s\n", number(l.Mean[0], deviations[0]), number(l.Mean[1], deviations[1]),
-		deviations[0], deviations[1], number(fokkerplanck.Correlation(l.Covariance), 1))
+		deviations[0], deviations[1], number(l.Covariance[0][1]/(deviations[0]*deviations[1]), 1))
 	for c, name := range []string{"x", "y"} {
-		fmt.Fprintf(&b, "quantiles of %s", name)
-		for k, p := range exact.Probabilities {
-			fmt.Fprintf(&b, "%s %g %%: %s", map[bool]string{true: "", false: ","}[k == 0], 100*p, number(l.Quantiles[exact.Key(p)][c], deviations[c]))
-		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "quantiles of %s%s\n", name, quantiles(func(key string) string { return number(l.Quantiles[key][c], deviations[c]) }))
 	}
 	fmt.Fprintf(&b, "accuracy %.1g, of the mass of any part, from cells of two sizes", l.Accuracy)
 	b.WriteString(l.lawDraws.files(l.Density, ""))

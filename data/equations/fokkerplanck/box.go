@@ -82,13 +82,7 @@ func shift(along []float64) float64 {
 
 // level are axes that are longer along one coordinate, so that the sides of the cells are as the noise along
 // them is: where it is everywhere the same, it is too oblique for no such cells.
-func (g grid) level(domain sde.Domain, lifted sde.Space) [2]axis {
-	l, _ := g.evaluate(lifted)
-	var noise [2]float64
-	for _, d := range l.d {
-		noise[0] += d[0]
-		noise[1] += d[2]
-	}
+func (g grid) level(domain sde.Domain, noise [2]float64) [2]axis {
 	axes, longer := g.axes, math.Sqrt(noise[0]/noise[1])*g.side(1)/g.side(0)
 	c := 0
 	if longer < 1 {

@@ -34,10 +34,7 @@ func stationary(n int, links []link) ([]float64, error) {
 	for k := n - 1; k > 0; k-- {
 		first := max(0, k-w)
 		out := row(k, first, k)
-		total := 0.
-		for _, rate := range out {
-			total += rate
-		}
+		total := floats.Sum(out)
 		if !(total > 0) || math.IsInf(total, 0) {
 			return nil, errReducible
 		}
@@ -58,17 +55,14 @@ func stationary(n int, links []link) ([]float64, error) {
 			p[k] += float64(p[i] * row(i, k, k+1)[0])
 		}
 		if p[k] > large { // the first states have next to nothing
-			scale(p[:k+1], 1/p[k])
+			floats.Scale(1/p[k], p[:k+1])
 		}
 	}
-	total := 0.
-	for _, v := range p {
-		total += v
-	}
+	total := floats.Sum(p)
 	if !(total > 0) || math.IsInf(total, 0) {
 		return nil, errReducible
 	}
-	scale(p, 1/total)
+	floats.Scale(1/total, p)
 	return p, nil
 }
 
@@ -78,10 +72,4 @@ func width(links []link) (w int) {
 		w = max(w, l.to-l.from, l.from-l.to)
 	}
 	return w
-}
-
-func scale(p []float64, factor float64) {
-	for i := range p {
-		p[i] *= factor
-	}
 }

@@ -71,7 +71,7 @@ func Solve(s sde.Space, around []float32) (*Law, error) {
 		axes, changed := g.resized(s.Domain, found.mass)
 		if !changed {
 			if found.slanted > few {
-				g.axes = g.level(s.Domain, lifted)
+				g.axes = g.level(s.Domain, found.noise)
 			}
 			break
 		}
@@ -112,6 +112,7 @@ type solution struct {
 	// slanted is the mass of the cells where the noise is too oblique for them, and upwind that of the
 	// cells where there is none along a coordinate.
 	slanted, upwind float64
+	noise           [2]float64 // mean ½(SSᵀ)ₖₖ
 }
 
 // solve finds the masses of the cells.
@@ -138,9 +139,12 @@ func (g grid) solve(lifted sde.Space) (found solution, err error) {
 			if oblique[cell] {
 				found.slanted += p[cell]
 			}
-			if d := l.d[l.at(i, j, 0, 0)]; !(d[0] > 0 && d[2] > 0) {
+			d := l.d[l.at(i, j, 0, 0)]
+			if !(d[0] > 0 && d[2] > 0) {
 				found.upwind += p[cell]
 			}
+			found.noise[0] += p[cell] * d[0]
+			found.noise[1] += p[cell] * d[2]
 		}
 	}
 	return found, nil

@@ -1,5 +1,7 @@
 package fokkerplanck
 
+import "gonum.org/v1/gonum/floats"
+
 // change is the largest difference of the masses of quadrants between cells [n, n] and those of twice the
 // size, at the corners of the latter.
 func (g grid) change(coarse, fine []float64) float64 {
@@ -27,15 +29,14 @@ func (g grid) extrapolated(coarse []float64, fine solution) []float64 {
 	if fine.upwind > few {
 		more = 1
 	}
-	half, sums, total := g.n/2, g.joined(fine.mass), 0.
+	half, sums := g.n/2, g.joined(fine.mass)
 	masses := make([]float64, len(fine.mass))
 	for at, m := range fine.mass {
 		whole := at/g.n/2*half + at%g.n/2
 		if sum := sums[whole]; sum > 0 {
 			masses[at] = m * max(sum+float64(more*(sum-coarse[whole])), 0) / sum
 		}
-		total += masses[at]
 	}
-	scale(masses, 1/total)
+	floats.Scale(1/floats.Sum(masses), masses)
 	return masses
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/ergoflow/ergoflow/data/equations/lift"
 )
 
@@ -12,12 +14,8 @@ import (
 // each coordinate, with the slope between the cells beside it: with a constant one variances would be too
 // large by a sixth of the square of a cell's side.
 func (l *Law) Sample(dst []float32, rng *rand.Rand) {
-	sums := make([]float64, len(l.mass))
-	total := 0.
-	for k, m := range l.mass {
-		total += m
-		sums[k] = total
-	}
+	sums := floats.CumSum(make([]float64, len(l.mass)), l.mass)
+	total := sums[len(sums)-1]
 	for ; len(dst) > 0; dst = dst[2:] {
 		u := total * rng.Float64()
 		k := min(sort.Search(len(sums), func(k int) bool { return sums[k] > u }), len(sums)-1)

@@ -1,7 +1,6 @@
 package fokkerplanck
 
 import (
-	"math"
 	"sort"
 
 	"github.com/ergoflow/ergoflow/data/equations/lift"
@@ -64,9 +63,4 @@ func (l *Law) Quantile(coordinate int, u float64) float64 {
 	}
 	side := l.axes[coordinate]
 	return lift.Down(l.domain.At(coordinate), side.lo+(float64(k-1)+part)*l.side(coordinate))
-}
-
-// Correlation is that of a covariance; NaN where a coordinate does not vary.
-func Correlation(covariance [2][2]float64) float64 {
-	return covariance[0][1] / math.Sqrt(covariance[0][0]*covariance[1][1])
 }

@@ -1,6 +1,9 @@
 package gibbs
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Langevin takes steps of the Metropolis-adjusted Langevin algorithm (Roberts and Tweedie, Bernoulli 2,
 // 1996), from x to
@@ -33,7 +36,7 @@ func (m *Langevin) Step(p Points, h float64, z, u func() float64, accepted func(
 	for i, v := range p.X {
 		m.to[i] = v + float64(h*m.drift[i]) + float64(math.Sqrt(h)*noise[i])
 	}
-	to := m.law.Next(p, append([]float64(nil), m.to[:len(p.X)]...))
+	to := m.law.Next(p, slices.Clone(m.to[:len(p.X)]))
 	m.law.Drift(m.drift, to.Gradient)
 	for i := range p.Log {
 		at := i * d

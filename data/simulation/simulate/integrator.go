@@ -93,7 +93,7 @@ func (i Integrator) Fits(system sde.System) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%w %v is for families with a box: equations on a grid and devices have %v", ErrIntegrator, i, Euler)
+	return fmt.Errorf("%w %v is for families with a box: equations on a grid have %v", ErrIntegrator, i, Euler)
 }
 
 // steps makes the rule for an equation, in its coordinates without ends, and a time step.

@@ -38,9 +38,9 @@ func chains(w *wells.Search, x []float32, effective float64) []Check {
 		"chains from the samples cross %s = %.3g upward %d times and downward %d times, where an invariant law has as many of both: by these rates %s of the law is above, and %s of the samples",
 		c.Along, c.At, c.Up, c.Down, percent(c.Law), percent(c.Have)))}
 	if l := seen.Law; l != nil {
-		effect := math.Copysign(max(l.Gap()-l.Error, 0), l.Difference.Law-l.Have)
+		effect := math.Copysign(max(l.Gap()-l.Error, 0), l.Law-l.Have)
 		checks = append(checks, check(quadrant, "law", effect, math.Sqrt(effective)*effect, fmt.Sprintf(
-			"by the Fokker–Planck equation %s of the law has %s, and %s of the samples", percent(l.Difference.Law), where(l.Difference), percent(l.Have))))
+			"by the Fokker–Planck equation %s of the law has %s, and %s of the samples", percent(l.Law), where(l.Difference), percent(l.Have))))
 	}
 	if len(seen.Wells) == 0 {
 		return checks
