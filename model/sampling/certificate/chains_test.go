@@ -1,12 +1,14 @@
 package certificate
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/equations/exact"
 	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
@@ -37,7 +39,7 @@ func TestChains(t *testing.T) {
 		sigma := math.Sqrt(0.5 / test.barrier)
 		s := expressiontest.Space(t, 3, "i == 0 ? x[i] - x[i]^3 : -x[i]", "i == 0 ? "+strconv.FormatFloat(sigma, 'g', -1, 64)+" : "+test.noise)
 		subject := Subject{Equation: Space{Space: s}, Unlearned: math.NaN()}
-		x := inWells(3, test.barrier, test.left, 1)
+		x := inWells(t, 3, test.barrier, test.left, 1)
 		if c := subject.Certify(x, 3); c.Verdict != Good {
 			t.Errorf("%s, without chains: %s, %q", test.name, c.Verdict, c.Reasons)
 		}
@@ -49,23 +51,26 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// inWells are 1024 draws exp(−barrier·(x₀² − 1)²), of which a part is in the left well, with normal laws of
-// a deviation along the other coordinates.
-func inWells(dim int, barrier, left, deviation float64) []float32 {
-	rng, x := random.New(1, "certificate/chains test"), make([]float32, 1024*dim)
-	for i := range x {
-		if x[i] = float32(deviation * rng.NormFloat64()); i%dim > 0 {
-			continue
-		}
-		v := 0.
-		for accepted := false; !accepted; {
-			v = 3 * rng.Float64()
-			accepted = rng.Float64() < math.Exp(-barrier*(v*v-1)*(v*v-1))
-		}
-		if rng.Float64() < left {
+// inWells are 1024 draws of dX₀ = (X₀ − X₀³)dt + dW₀/√(2·barrier), of which a part is in the left well, with
+// normal laws of a deviation along the other coordinates.
+func inWells(t *testing.T, dim int, barrier, left, deviation float64) []float32 {
+	t.Helper()
+	const n = 1024
+	b, sigma := expressiontest.Line(t, "x - x^3", fmt.Sprintf("sqrt(0.5/%g)", barrier))
+	law, err := exact.Of(b.Eval, sigma.Eval, math.Inf(-1), math.Inf(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := random.New(1, "certificate/chains test")
+	x := make([]float32, 0, n*dim)
+	for _, v := range law.Draws(n, rng) {
+		if v = math.Abs(v); rng.Float64() < left {
 			v = -v
 		}
-		x[i] = float32(v)
+		x = append(x, float32(v))
+		for range dim - 1 {
+			x = append(x, float32(deviation*rng.NormFloat64()))
+		}
 	}
 	return x
 }
@@ -84,7 +89,7 @@ func TestLawInThePlane(t *testing.T) {
 		{0.6, Care, "% of the law has x[0] "},
 		{0.3, Refused, "% of the law has x[0] "},
 	} {
-		x := inWells(2, barrier, test.left, math.Sqrt(0.05))
+		x := inWells(t, 2, barrier, test.left, math.Sqrt(0.05))
 		subject := Subject{Equation: Space{Space: s}, Wells: wells.For(s), Unlearned: math.NaN()}
 		c := subject.Certify(x, 2)
 		if reasons := strings.Join(c.Reasons, "\n"); c.Verdict != test.want || !strings.Contains(reasons, test.reason) || (reasons == "") != (test.reason == "") {
