@@ -68,16 +68,34 @@ func (f RadialForce) Scale() float64 { return (last - 1) / (f.Range*f.Range - f.
 
 // At is f(r²).
 func (f RadialForce) At(r2 float64) float64 {
-	t := 1 + f.Scale()*(r2-f.Core*f.Core)
-	if !(t >= 1 && t < last) {
+	t, k := f.cell(r2)
+	if k < 0 || k == ForceCells {
 		return 0
 	}
+	return cubic(f.Cells[k], t)
+}
+
+// cell has t and its cell at r²: −1 inside the core, ForceCells from the range on and for no number.
+func (f RadialForce) cell(r2 float64) (t float64, k int) {
+	t = 1 + f.Scale()*(r2-f.Core*f.Core)
+	switch {
+	case t < 1:
+		return t, -1
+	case !(t < last):
+		return t, ForceCells
+	}
 	mantissa, exponent := math.Frexp(t) // t = mantissa·2^exponent, ½ ≤ mantissa < 1
-	k := 2 * (exponent - 1)
+	k = 2 * (exponent - 1)
 	if mantissa >= 0.75 {
 		k++
 	}
-	c := f.Cells[k]
+	return t, k
+}
+
+// cellStart is the lower end of a cell.
+func cellStart(k int) float64 { return math.Ldexp(1+0.5*float64(k%2), k/2) }
+
+func cubic(c [4]float32, t float64) float64 {
 	return float64(c[0]) + t*(float64(c[1])+t*(float64(c[2])+t*float64(c[3])))
 }
 

@@ -22,9 +22,11 @@ type Engine struct {
 	// the bound.
 	line  func(t *table, x *states[float32], active int, z []float32) bool
 	plane func(t *planeTable, x *states[float32], active int, z []float32) bool
-	// pairs and move are those of pairTable for lanes 0..active−1 at least.
-	pairs func(t *pairTable, f, x []vector, active, first, end, from, to int)
-	move  func(t *pairTable, next, f, x []vector, active int, z []float32) bool
+	// These are methods of pairTable for lanes 0..active−1 at least.
+	pairs    func(t *pairTable, f, x []vector, active, first, end, from, to int)
+	energies func(t *pairTable, u, f, x []vector, active, first, end, from, to int)
+	move     func(t *pairTable, next, f, x []vector, active int, z []float32) bool
+	weigh    func(t *pairTable, w *vector, y, g, f, x []vector, active int)
 }
 
 // ErrEngine means that an engine does not exist, or not on this processor.
@@ -34,7 +36,7 @@ var ErrEngine = errors.New("simulation engine not available")
 var plain = &Engine{
 	name: "go", fill: (*normals).fill,
 	line: (*table).advance, plane: (*planeTable).advance,
-	pairs: (*pairTable).pairs, move: (*pairTable).move,
+	pairs: (*pairTable).pairs, energies: (*pairTable).energies, move: (*pairTable).move, weigh: (*pairTable).weigh,
 }
 
 // engines are those of this processor and build, fastest first.
@@ -117,9 +119,6 @@ func (e *Engine) Chains(
 			return e.plane(t, &c.x, c.active, z)
 		})
 	case sde.Particles:
-		if s.Integrator == MALA {
-			return e.malaParticles(ctx, dst, system, s, perChain, stream)
-		}
 		return e.particles(ctx, dst, system, s, perChain, stream)
 	case sde.Space:
 		return e.space(ctx, dst, system, s, perChain, stream)

@@ -5,10 +5,16 @@ import "golang.org/x/sys/cpu"
 // vectorEngines are those of this processor, widest first.
 func vectorEngines() (engines []*Engine) {
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX2 {
-		engines = append(engines, &Engine{"avx512", fillAVX512, lineAVX512, planeAVX2, particlePairsAVX512, particleMoveAVX512})
+		engines = append(engines, &Engine{
+			"avx512", fillAVX512, lineAVX512, planeAVX2,
+			particlePairsAVX512, particleEnergiesAVX512, particleMoveAVX512, particleWeighAVX512,
+		})
 	}
 	if cpu.X86.HasAVX2 {
-		engines = append(engines, &Engine{"avx2", fillAVX2, lineAVX2, planeAVX2, particlePairsAVX2, particleMoveAVX2})
+		engines = append(engines, &Engine{
+			"avx2", fillAVX2, lineAVX2, planeAVX2,
+			particlePairsAVX2, particleEnergiesAVX2, particleMoveAVX2, particleWeighAVX2,
+		})
 	}
 	return engines
 }

@@ -15,9 +15,10 @@ type swarm struct {
 	active  int
 	used    int // steps of the normals' window already used
 	x, next []vector
-	f       []vector  // zero between steps
-	given   []float32 // the first states of all chains instead of draws; may be nil
-	since   int       // pairs since the last check of the context
+	f       []vector   // zero between steps of Euler's
+	mala    *swarmMALA // nil with Euler's steps
+	given   []float32  // the first states of all chains instead of draws; may be nil
+	since   int        // pairs since the last check of the context
 }
 
 // Pairs are computed in tiles. The positions and forces of a tile's columns stay in the L1
@@ -29,19 +30,23 @@ const (
 	pollPairs   = 1 << 13 // between checks of the context
 )
 
-func newSwarm(e *Engine, p sde.Particles, dt float64) *swarm {
+func newSwarm(e *Engine, p sde.Particles, integrator Integrator, dt float64) *swarm {
 	d := p.Dim()
 	memory := make([]vector, 3*d) // one allocation: kernels read a little beyond the positions
-	return &swarm{
+	w := &swarm{
 		engine: e, table: newPairTable(p, dt),
 		x: memory[:d], next: memory[d : 2*d], f: memory[2*d:],
 	}
+	if integrator == MALA {
+		w.mala = newSwarmMALA(d)
+	}
+	return w
 }
 
 // particles simulates chains of particles.
 func (e *Engine) particles(ctx context.Context, dst []float32, p sde.Particles, s Scheme, perChain int, stream stream) error {
 	d := p.Dim()
-	w := newSwarm(e, p, s.DT)
+	w := newSwarm(e, p, s.Integrator, s.DT)
 	for first := 0; first < s.Chains; first += widest {
 		w.active = min(widest, s.Chains-first)
 		part := dst[first*perChain*d : (first+w.active)*perChain*d]
@@ -56,6 +61,25 @@ func (e *Engine) particles(ctx context.Context, dst []float32, p sde.Particles, 
 // first d normals of a chain are its start, and each step takes the next d, in the order of
 // the state.
 func (w *swarm) run(ctx context.Context, dst []float32, s Scheme, first, perChain int, stream stream) error {
+	if err := w.begin(s.Start, first, stream); err != nil {
+		return err
+	}
+	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
+		for ; step < next; step++ {
+			if err := w.step(ctx, s, step, first, stream); err != nil {
+				return err
+			}
+		}
+		if err := w.stuck(s.DT, first, stream); err != nil {
+			return err
+		}
+		w.record(dst[j*len(w.x):], perChain*len(w.x))
+	}
+	return nil
+}
+
+// begin has the first states of chain first and those after it.
+func (w *swarm) begin(start Start, first int, stream stream) error {
 	for l := range w.active {
 		w.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
 	}
@@ -63,25 +87,31 @@ func (w *swarm) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 		w.normals.repeat(l)
 	}
 	w.used = window
-	laws, err := s.Start.laws()
+	laws, err := start.laws()
 	if err != nil {
 		return err
 	}
 	w.start(laws, first, stream)
-	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
-		for ; step < next; step++ {
-			if err := w.forces(ctx); err != nil {
+	return nil
+}
+
+// step is Euler's, or MALA's after half of the burn-in: Euler's leave places so steep that no step of MALA
+// is accepted there.
+func (w *swarm) step(ctx context.Context, s Scheme, step, first int, stream stream) error {
+	if w.mala != nil && step >= s.BurnIn/2 {
+		if step == s.BurnIn/2 {
+			if err := w.beginMALA(ctx, first, stream); err != nil {
 				return err
 			}
-			if !w.move() {
-				d := w.locate()
-				d.step = step
-				return stream.diverged(d, first)
-			}
 		}
-		w.record(dst[j*len(w.x):], perChain*len(w.x))
+		return w.metropolis(ctx, step, first, stream)
 	}
-	return nil
+	if err := w.forces(ctx, w.f, w.x, nil); err != nil {
+		return err
+	}
+	inside := w.move(w.f)
+	w.x, w.next = w.next, w.x
+	return w.bounded(inside, step, first, stream)
 }
 
 // noise returns the normals for coordinates from k on, up to the end of the window.
@@ -130,14 +160,18 @@ func (w *swarm) start(laws []random.Law, first int, stream stream) {
 	clear(w.f)
 }
 
-// forces adds the forces between all pairs to f.
-func (w *swarm) forces(ctx context.Context) error {
-	n := len(w.x) / 2
+// forces adds the forces between all pairs of x to f, and their potentials to u unless it is nil.
+func (w *swarm) forces(ctx context.Context, f, x, u []vector) error {
+	n := len(x) / 2
 	for from := 0; from < n; from += tileColumns {
 		to := min(from+tileColumns, n)
 		for first := 0; first < to; first += tileRows {
 			end := min(first+tileRows, to)
-			w.engine.pairs(w.table, w.f, w.x, w.active, first, end, from, to)
+			if u == nil {
+				w.engine.pairs(w.table, f, x, w.active, first, end, from, to)
+			} else {
+				w.engine.energies(w.table, u, f, x, w.active, first, end, from, to)
+			}
 			if w.since += (end - first) * (to - from); w.since >= pollPairs {
 				w.since = 0
 				if err := ctx.Err(); err != nil {
@@ -149,30 +183,31 @@ func (w *swarm) forces(ctx context.Context) error {
 	return nil
 }
 
-// move takes the step and reports whether all states are then within the bound.
-func (w *swarm) move() bool {
+// move has the states after a step, with the forces f, which it clears, in next, and reports whether all are
+// within the bound.
+func (w *swarm) move(f []vector) bool {
 	inside := true
 	for k := 0; k < len(w.x); {
 		z := w.noise(k)
 		end := k + len(z)/lanes
-		inside = w.engine.move(w.table, w.next[k:end], w.f[k:end], w.x[k:end], w.active, z) && inside
+		inside = w.engine.move(w.table, w.next[k:end], f[k:end], w.x[k:end], w.active, z) && inside
 		k = end
 	}
-	w.x, w.next = w.next, w.x
 	return inside
 }
 
-// locate finds the first chain, and its first coordinate, that the last step took out of
-// bounds.
-func (w *swarm) locate() divergence {
-	for l := range w.active {
+// bounded is an error of the first chain, and its first coordinate, that a step took out of bounds.
+func (w *swarm) bounded(inside bool, step, first int, stream stream) error {
+	for l := 0; l < w.active && !inside; l++ {
 		for k := range w.x {
 			if v := w.x[k][l]; !(v > -w.table.limit && v < w.table.limit) {
-				return divergence{lane: l, from: float64(w.next[k][l]) / w.table.unit, to: float64(v) / w.table.unit}
+				return stream.diverged(divergence{
+					step: step, lane: l, from: float64(w.next[k][l]) / w.table.unit, to: float64(v) / w.table.unit,
+				}, first)
 			}
 		}
 	}
-	panic("no state is out of bounds")
+	return nil
 }
 
 // record stores the states as samples, those of chain l at l·stride.

@@ -11,6 +11,18 @@ func pairsAVX512(t *pairTable, f, x *float32, first, end, from, to int)
 func pairsAVX2(t *pairTable, f, x *float32, first, end, from, to int)
 
 //go:noescape
+func energiesAVX512(t *pairTable, f, x *float32, first, end, from, to int, u *float32)
+
+//go:noescape
+func energiesAVX2(t *pairTable, f, x *float32, first, end, from, to int, u *float32)
+
+//go:noescape
+func weighAVX512(t *pairTable, y, fy, fx, x, w *float32, count int)
+
+//go:noescape
+func weighAVX2(t *pairTable, y, fy, fx, x, w *float32, count int)
+
+//go:noescape
 func moveAVX512(t *pairTable, next, f, x, z *float32, count int) (inside bool)
 
 //go:noescape
@@ -23,6 +35,26 @@ func particlePairsAVX512(t *pairTable, f, x []vector, _, first, end, from, to in
 func particlePairsAVX2(t *pairTable, f, x []vector, active, first, end, from, to int) {
 	for l := 0; l < active; l += 8 {
 		pairsAVX2(t, &f[0][l], &x[0][l], first, end, from, to)
+	}
+}
+
+func particleEnergiesAVX512(t *pairTable, u, f, x []vector, _, first, end, from, to int) {
+	energiesAVX512(t, &f[0][0], &x[0][0], first, end, from, to, &u[0][0])
+}
+
+func particleEnergiesAVX2(t *pairTable, u, f, x []vector, active, first, end, from, to int) {
+	for l := 0; l < active; l += 8 {
+		energiesAVX2(t, &f[0][l], &x[0][l], first, end, from, to, &u[0][l])
+	}
+}
+
+func particleWeighAVX512(t *pairTable, w *vector, y, g, f, x []vector, _ int) {
+	weighAVX512(t, &y[0][0], &g[0][0], &f[0][0], &x[0][0], &w[0], len(x))
+}
+
+func particleWeighAVX2(t *pairTable, w *vector, y, g, f, x []vector, active int) {
+	for l := 0; l < active; l += 8 {
+		weighAVX2(t, &y[0][l], &g[0][l], &f[0][l], &x[0][l], &w[l], len(x))
 	}
 }
 

@@ -5,74 +5,91 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ergoflow/ergoflow/data/equations/gibbs"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// walker is a chain of particles by MALA. Its potential is the exact integral of the tabulated force, cap
-// and all. It computes in double precision, by itself: a step takes as long as forty of a chain of a swarm.
-type walker struct {
-	langevin        *gibbs.Langevin
-	at              gibbs.Points
-	source          Source // of the noise and of the acceptances
-	taken, accepted int    // steps
+// swarmMALA is what chains of particles by MALA have beside those by Euler's steps. Their potential is the
+// integral of the tabulated force, cap and all, in single precision: errors of 1e-6 of it change the law by as
+// much, whatever the number of steps.
+type swarmMALA struct {
+	f         []vector        // the forces at x; those of swarm are at next
+	u         []vector        // potentials at next, of every particle
+	potential [widest]float64 // at x
+	weights   vector          // of a step
+	sources   [widest]Source  // of the acceptances
+	accepted  [widest]int     // steps
+	taken     int             // steps
 }
 
-// walkers begin chains by MALA, at the states of Euler–Maruyama's chains after half of the burn-in: those leave
-// places so steep that no step of MALA is accepted there.
-func (e *Engine) walkers(ctx context.Context, p sde.Particles, s Scheme, stream stream) ([]*walker, error) {
-	states := make([]float32, s.Chains*p.Dim())
-	if err := e.particles(ctx, states, p, Scheme{DT: s.DT, BurnIn: s.BurnIn / 2, Thin: 1, Chains: s.Chains, Start: s.Start}, 1, stream); err != nil {
-		return nil, err
+func newSwarmMALA(d int) *swarmMALA {
+	return &swarmMALA{f: make([]vector, d), u: make([]vector, d/2)}
+}
+
+// beginMALA has the forces and potentials of the first states.
+func (w *swarm) beginMALA(ctx context.Context, first int, stream stream) error {
+	m := w.mala
+	m.taken, m.accepted = 0, [widest]int{}
+	for l := range m.sources {
+		m.sources[l] = NewSource(stream.seed, stream.purpose+" acceptances", stream.function, uint64(first+l))
 	}
-	law := gibbs.NewParticles(p)
-	all := make([]*walker, s.Chains)
-	for chain := range all {
-		x := make([]float64, p.Dim())
-		for k := range x {
-			x[k] = float64(states[chain*len(x)+k])
-		}
-		all[chain] = &walker{
-			langevin: gibbs.NewLangevin(law, 1), at: law.At(x),
-			source: NewSource(stream.seed, stream.purpose+" by MALA", stream.function, uint64(chain)),
-		}
-	}
-	return all, nil
-}
-
-// step takes a step, which may stay where it is.
-func (w *walker) step(dt float64) {
-	w.taken++
-	w.langevin.Step(w.at, dt,
-		func() float64 { return float64(Normal(w.source.Uint32())) },
-		func() float64 { return float64(w.source.Uniform()) },
-		func(int) { w.accepted++ })
-}
-
-// malaParticles simulates chains of particles by MALA.
-func (e *Engine) malaParticles(ctx context.Context, dst []float32, p sde.Particles, s Scheme, perChain int, stream stream) error {
-	walkers, err := e.walkers(ctx, p, s, stream)
-	if err != nil {
+	clear(m.f)
+	clear(m.u)
+	if err := w.forces(ctx, m.f, w.x, m.u); err != nil {
 		return err
 	}
-	d := p.Dim()
-	for chain, w := range walkers {
-		for j, next := 0, s.BurnIn-s.BurnIn/2; j < perChain; j, next = j+1, next+s.Thin {
-			for w.taken < next {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				w.step(s.DT)
-			}
-			if w.taken >= stuckAfter && w.accepted == 0 {
-				return fmt.Errorf("function %d, chain %d: %w in %d steps of %g", stream.function, chain, ErrStuck, w.taken, s.DT)
-			}
-			for k, v := range w.at.X {
-				if math.Abs(v) >= bound {
-					return stream.diverged(divergence{step: w.taken, from: v, to: v}, chain)
-				}
-				dst[(chain*perChain+j)*d+k] = float32(v)
-			}
+	for l := range w.active {
+		m.potential[l] = m.sum(l)
+	}
+	return nil
+}
+
+// sum is the potential in a lane.
+func (m *swarmMALA) sum(l int) (v float64) {
+	for i := range m.u {
+		v += float64(m.u[i][l])
+	}
+	return v
+}
+
+// metropolis takes a step, after which a chain may be where it was. A step whose ratio is no number is not
+// accepted.
+func (w *swarm) metropolis(ctx context.Context, step, first int, stream stream) error {
+	m := w.mala
+	copy(w.f, m.f)
+	inside := w.move(w.f)
+	clear(m.u)
+	if err := w.forces(ctx, w.f, w.next, m.u); err != nil {
+		return err
+	}
+	clear(m.weights[:])
+	w.engine.weigh(w.table, &m.weights, w.next, w.f, m.f, w.x, w.active)
+	m.taken++
+	perNoise := 1 / (float64(w.table.noise) * float64(w.table.noise))
+	for l := range w.active {
+		potential := m.sum(l)
+		ratio := perNoise * (float64(m.weights[l])/2 + m.potential[l] - potential)
+		if math.Log(float64(m.sources[l].Uniform())) < ratio {
+			m.accepted[l]++
+			m.potential[l] = potential
+			continue
+		}
+		for k := range w.x {
+			w.next[k][l], w.f[k][l] = w.x[k][l], m.f[k][l]
+		}
+	}
+	w.x, w.next = w.next, w.x
+	w.f, m.f = m.f, w.f
+	return w.bounded(inside, step, first, stream)
+}
+
+// stuck is an error of a chain that has never moved by MALA: an ErrStuck.
+func (w *swarm) stuck(dt float64, first int, stream stream) error {
+	if w.mala == nil || w.mala.taken < stuckAfter {
+		return nil
+	}
+	for l, n := range w.mala.accepted[:w.active] {
+		if n == 0 {
+			return fmt.Errorf("function %d, chain %d: %w in %d steps of %g", stream.function, first+l, ErrStuck, w.mala.taken, dt)
 		}
 	}
 	return nil
@@ -81,17 +98,20 @@ func (e *Engine) malaParticles(ctx context.Context, dst []float32, p sde.Particl
 // malaAcceptance is the part of the steps that a few chains of particles accept, of so many after as many of
 // Euler's.
 func (e *Engine) malaAcceptance(ctx context.Context, p sde.Particles, s Scheme, steps int, stream stream) (float64, error) {
-	s.Chains, s.BurnIn = 4, 2*steps
-	walkers, err := e.walkers(ctx, p, s, stream)
-	if err != nil {
+	w := newSwarm(e, p, MALA, s.DT)
+	w.active = 4
+	s.BurnIn = 2 * steps
+	if err := w.begin(s.Start, 0, stream); err != nil {
 		return 0, err
 	}
 	accepted := 0
-	for _, w := range walkers {
-		for range steps {
-			w.step(s.DT)
+	for step := range s.BurnIn {
+		if err := w.step(ctx, s, step, 0, stream); err != nil {
+			return 0, err
 		}
-		accepted += w.accepted
 	}
-	return float64(accepted) / float64(s.Chains*steps), nil
+	for _, n := range w.mala.accepted[:w.active] {
+		accepted += n
+	}
+	return float64(accepted) / float64(w.active*steps), nil
 }

@@ -3,9 +3,11 @@ package simulate
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/equations/gibbs"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
@@ -62,5 +64,104 @@ func TestMALAOfParticlesAlone(t *testing.T) {
 	}
 	if err := (Scheme{DT: 0.01, Thin: 1, Chains: 1, Integrator: Heun}).Fits(p); !errors.Is(err, ErrIntegrator) {
 		t.Errorf("Heun's steps: error %v", err)
+	}
+}
+
+// All engines give the plain one's chains to the last bit, those accepted and those not.
+func TestMALAOfParticlesEnginesAgree(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 9, 10, 17, 64, 65, 130} {
+		for _, chains := range []int{1, 7, 9, 16, 33} {
+			s := Scheme{DT: 0.01, BurnIn: 6, Thin: 3, Chains: chains, Start: "1.5", Integrator: MALA}
+			want := sampleParticles(t, plain, paper(n), s, 3)
+			for _, e := range otherEngines(t) {
+				for i, got := range sampleParticles(t, e, paper(n), s, 3) {
+					if math.Float32bits(want[i]) != math.Float32bits(got) {
+						t.Fatalf("%v, %d particles, %d chains: value %d is %v, plain %v", e, n, chains, i, got, want[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+// Potentials of states and logarithms of ratios are those in double precision, with pairs inside the core and
+// beyond the range; the forces are those of pairs.
+func TestEnergiesAndWeights(t *testing.T) {
+	const n, dt = 9, 0.003
+	p := sde.Particles{N: n, Trap: 0.7, Noise: 1.3, Force: sde.Tabulate(morse(2, 3, 1), 0.6, 4)}
+	law, table := gibbs.NewParticles(p), newPairTable(p, dt)
+	perNoise := 1 / (float64(table.noise) * float64(table.noise))
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, e := range engines {
+		var points [2][widest]gibbs.Points
+		var states, forces [2][]vector
+		var potential [2][widest]float64
+		var inside, beyond int
+		x := make([]vector, 2*n)
+		for which := range states {
+			states[which], forces[which] = make([]vector, 2*n), make([]vector, 2*n)
+			for k := range x {
+				for l := range widest {
+					if which == 0 {
+						x[k][l] = float32(rng.NormFloat64()) * float32(1+l%3)
+					} else {
+						x[k][l] += 0.05 * float32(rng.NormFloat64())
+					}
+					states[which][k][l] = x[k][l] * float32(table.unit)
+				}
+			}
+			u, alone := make([]vector, n), make([]vector, 2*n)
+			e.energies(table, u, forces[which], states[which], widest, 0, n, 0, n)
+			e.pairs(table, alone, states[which], widest, 0, n, 0, n)
+			if !slices.Equal(alone, forces[which]) {
+				t.Fatalf("%v: the forces are not those of pairs", e)
+			}
+			for l := range widest {
+				at := make([]float64, 2*n)
+				for k := range at {
+					at[k] = float64(states[which][k][l]) / table.unit
+				}
+				for i := range u {
+					potential[which][l] += float64(u[i][l])
+					for j := range i {
+						r := math.Hypot(at[2*i]-at[2*j], at[2*i+1]-at[2*j+1])
+						if r < p.Force.Core {
+							inside++
+						} else if r > p.Force.Range {
+							beyond++
+						}
+					}
+				}
+				points[which][l] = law.At(at)
+				trap := 0.
+				for _, v := range at {
+					trap += p.Trap / 2 * v * v
+				}
+				want := -points[which][l].Log[0] - 2/(p.Noise*p.Noise)*trap
+				if got := perNoise * potential[which][l]; !(math.Abs(got-want) <= 1e-5*(30+math.Abs(want))) {
+					t.Errorf("%v: the potential of lane %d is %.8g, want %.8g", e, l, got, want)
+				}
+			}
+		}
+		if inside < 10 || beyond < 10 {
+			t.Errorf("only %d pairs are inside the core, %d beyond the range", inside, beyond)
+		}
+		var weights vector
+		e.weigh(table, &weights, states[1], forces[1], forces[0], states[0], widest)
+		for l := range widest {
+			from, to := points[0][l], points[1][l]
+			log := func(from, to gibbs.Points) (sum float64) { // of the density of a step
+				for k := range from.X {
+					off := to.X[k] - from.X[k] - dt*p.Noise*p.Noise/2*from.Gradient[k]
+					sum -= off * off / (2 * p.Noise * p.Noise * dt)
+				}
+				return sum
+			}
+			want := to.Log[0] - from.Log[0] + log(to, from) - log(from, to)
+			got := perNoise * (float64(weights[l])/2 + potential[0][l] - potential[1][l])
+			if !(math.Abs(got-want) <= 3e-4*(1+math.Abs(want))) {
+				t.Errorf("%v: the logarithm of the ratio of lane %d is %.7g, want %.7g", e, l, got, want)
+			}
+		}
 	}
 }

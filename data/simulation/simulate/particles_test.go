@@ -283,16 +283,18 @@ func TestParticlesCancel(t *testing.T) {
 func TestParticlesAllocate(t *testing.T) {
 	dst := make([]float32, 17*20)
 	for _, e := range engines {
-		count := func(steps int) float64 {
-			return testing.AllocsPerRun(3, func() {
-				s := Scheme{DT: 0.001, BurnIn: steps, Thin: 1, Chains: 17}
-				if err := e.Chains(context.Background(), dst, paper(10), s, 1, 1, "p"); err != nil {
-					t.Fatal(err)
-				}
-			})
-		}
-		if few, many := count(10), count(500); few != many || !(few <= 10) {
-			t.Errorf("%v: %v allocations in 10 steps, %v in 500", e, few, many)
+		for _, integrator := range []Integrator{Euler, MALA} {
+			count := func(steps int) float64 {
+				return testing.AllocsPerRun(3, func() {
+					s := Scheme{DT: 0.001, BurnIn: steps, Thin: 1, Chains: 17, Integrator: integrator}
+					if err := e.Chains(context.Background(), dst, paper(10), s, 1, 1, "p"); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			if few, many := count(10), count(500); few != many || !(few <= 15) {
+				t.Errorf("%v, %v: %v allocations in 10 steps, %v in 500", e, integrator, few, many)
+			}
 		}
 	}
 }

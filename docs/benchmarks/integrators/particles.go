@@ -60,7 +60,7 @@ func particles(ctx context.Context, only string) error {
 			if err != nil {
 				return err
 			}
-			fmt.Printf(" %.2g, %.1f; %.2f; %.1f s |", inside, energy, accepted.Part, took)
+			fmt.Printf(" %.2g, %.1f; %.2f; %.2g s |", inside, energy, accepted.Part, took)
 		}
 		fmt.Println()
 	}
