@@ -24,7 +24,7 @@ func (d Dataset) exchangesWarning(ctx context.Context, f family.Family, part sim
 	}
 	var pairs [pilotFunctions]int // the least, by function
 	least, function, err := d.leastOfPilot(f, func(i int, s sde.System) (float64, error) {
-		accepted, err := simulate.Fastest().Exchanges(ctx, s.(sde.Space), part.scheme, steps, d.Seed, uint64(i), pilotPurpose)
+		accepted, err := simulate.Fastest().Exchanges(ctx, s, part.scheme, steps, d.Seed, uint64(i), pilotPurpose)
 		if err != nil {
 			return 0, err
 		}

@@ -49,7 +49,7 @@ const (
 // step makes more than 5 % too large, of chains that are often outside the grid, where
 // coefficients are constant, of chains of a defined family that remember their start after the
 // burn-in, and of tables that miss part of a formula. Of exact draws it says where the law of a
-// function cannot be found, and of particles where MALA hardly accepts a step.
+// function cannot be found, and of particles where chains hardly accept a step or an exchange.
 func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []string, err error) {
 	warnings = d.importWarnings()
 	if err := d.pilotExact(ctx, f); err != nil {
@@ -68,13 +68,11 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 	}
 	if f.Dim() > 2 { // particles
 		for _, part := range d.simulated() {
-			w, err := d.acceptanceWarning(ctx, f, part, part.pilot().BurnIn)
+			more, err := d.rejections(ctx, f, part)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", part.path(), err)
 			}
-			if w != "" {
-				warnings = append(warnings, w)
-			}
+			warnings = append(warnings, more...)
 		}
 		return warnings, nil
 	}

@@ -50,22 +50,33 @@ func (d Dataset) pilotSpace(ctx context.Context, f family.Family, box []sde.Inte
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part.path(), err)
 		}
-		exchanges, err := d.exchangesWarning(ctx, f, part, s.BurnIn)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", part.path(), err)
-		}
-		acceptance, err := d.acceptanceWarning(ctx, f, part, s.BurnIn)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", part.path(), err)
-		}
-		for _, w := range []string{memoryWarning(memory, part, f.Name()), step.warning(f.Name()), exchanges, acceptance} {
+		for _, w := range []string{memoryWarning(memory, part, f.Name()), step.warning(f.Name())} {
 			if w != "" {
 				warnings = append(warnings, w)
 			}
 		}
+		more, err := d.rejections(ctx, f, part)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", part.path(), err)
+		}
+		warnings = append(warnings, more...)
 	}
 	if outside > warnedAway {
 		warnings = append(warnings, fmt.Sprintf("%.0f %% of the coordinates of a function of %s are outside its box, where no probes start: widen the box", 100*outside, f.Name()))
+	}
+	return warnings, nil
+}
+
+// rejections are warnings of exchanges and of steps that the first functions hardly ever accept.
+func (d Dataset) rejections(ctx context.Context, f family.Family, part simulatedPart) (warnings []string, err error) {
+	for _, judge := range []func(context.Context, family.Family, simulatedPart, int) (string, error){d.exchangesWarning, d.acceptanceWarning} {
+		w, err := judge(ctx, f, part, part.pilot().BurnIn)
+		if err != nil {
+			return nil, err
+		}
+		if w != "" {
+			warnings = append(warnings, w)
+		}
 	}
 	return warnings, nil
 }

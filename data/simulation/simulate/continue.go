@@ -43,7 +43,7 @@ func (e *Engine) Continue(
 	case sde.Particles:
 		width = widest
 		run = func(ctx context.Context, part []float32, first, active int) error {
-			w := newSwarm(e, system, Euler, dt)
+			w := newSwarm(e, system, s)
 			w.active, w.given = active, x
 			return w.run(ctx, part, s, first, 1, stream)
 		}

@@ -9,16 +9,18 @@ import (
 
 // swarm advances up to 16 chains of particles together.
 type swarm struct {
-	normals normals // first for its alignment, like chains
-	engine  *Engine
-	table   *pairTable
-	active  int
-	used    int // steps of the normals' window already used
-	x, next []vector
-	f       []vector   // zero between steps of Euler's
-	mala    *swarmMALA // nil with Euler's steps
-	given   []float32  // the first states of all chains instead of draws; may be nil
-	since   int        // pairs since the last check of the context
+	normals  normals // first for its alignment, like chains
+	engine   *Engine
+	table    *pairTable
+	active   int
+	used     int // steps of the normals' window already used
+	x, next  []vector
+	f        []vector   // zero between steps of Euler's
+	mala     *swarmMALA // nil with Euler's steps
+	replicas int        // of a chain, a lane each
+	ladder   *turns     // of several replicas; nil: there is one
+	given    []float32  // the first states of all chains instead of draws; may be nil
+	since    int        // pairs since the last check of the context
 }
 
 // Pairs are computed in tiles. The positions and forces of a tile's columns stay in the L1
@@ -30,36 +32,39 @@ const (
 	pollPairs   = 1 << 13 // between checks of the context
 )
 
-func newSwarm(e *Engine, p sde.Particles, integrator Integrator, dt float64) *swarm {
+func newSwarm(e *Engine, p sde.Particles, s Scheme) *swarm {
 	d := p.Dim()
 	memory := make([]vector, 3*d) // one allocation: kernels read a little beyond the positions
 	w := &swarm{
-		engine: e, table: newPairTable(p, dt),
+		engine: e, table: newPairTable(p, s.DT, s.Tempering), replicas: s.Tempering.Replicas(),
 		x: memory[:d], next: memory[d : 2*d], f: memory[2*d:],
 	}
-	if integrator == MALA {
+	if s.Integrator == MALA {
 		w.mala = newSwarmMALA(d)
+	}
+	if s.Tempering.On() {
+		w.ladder = newTurns(s.Tempering)
 	}
 	return w
 }
 
 // particles simulates chains of particles.
 func (e *Engine) particles(ctx context.Context, dst []float32, p sde.Particles, s Scheme, perChain int, stream stream) error {
-	d := p.Dim()
-	w := newSwarm(e, p, s.Integrator, s.DT)
-	for first := 0; first < s.Chains; first += widest {
-		w.active = min(widest, s.Chains-first)
-		part := dst[first*perChain*d : (first+w.active)*perChain*d]
-		if err := w.run(ctx, part, s, first, perChain, stream); err != nil {
+	w := newSwarm(e, p, s)
+	width, size := widest/w.replicas, perChain*p.Dim()
+	for first := 0; first < s.Chains; first += width {
+		count := min(width, s.Chains-first)
+		w.active = count * w.replicas
+		if err := w.run(ctx, dst[first*size:][:count*size], s, first, perChain, stream); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// run simulates chains first..first+active−1 into dst, shape [active, perChain, d]. The
-// first d normals of a chain are its start, and each step takes the next d, in the order of
-// the state.
+// run simulates the active lanes, chains first and those after it, into dst, shape [chains, perChain, d].
+// With tempering a chain has a lane for each replica. The first d normals of a lane are its start, and each
+// step takes the next d, in the order of the state.
 func (w *swarm) run(ctx context.Context, dst []float32, s Scheme, first, perChain int, stream stream) error {
 	if err := w.begin(s.Start, first, stream); err != nil {
 		return err
@@ -81,7 +86,7 @@ func (w *swarm) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 // begin has the first states of chain first and those after it.
 func (w *swarm) begin(start Start, first int, stream stream) error {
 	for l := range w.active {
-		w.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
+		w.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first*w.replicas+l))
 	}
 	for l := w.active; l < widest; l++ { // engines step whole vectors
 		w.normals.repeat(l)
@@ -91,7 +96,10 @@ func (w *swarm) begin(start Start, first int, stream stream) error {
 	if err != nil {
 		return err
 	}
-	w.start(laws, first, stream)
+	w.start(laws, first*w.replicas, stream)
+	if w.ladder != nil {
+		w.ladder.begin(stream, first, w.active/w.replicas)
+	}
 	return nil
 }
 
@@ -104,7 +112,11 @@ func (w *swarm) step(ctx context.Context, s Scheme, step, first int, stream stre
 				return err
 			}
 		}
-		return w.metropolis(ctx, step, first, stream)
+		err := w.metropolis(ctx, step, first, stream)
+		if w.ladder != nil && (step+1)%w.ladder.Every == 0 {
+			w.exchange()
+		}
+		return err
 	}
 	if err := w.forces(ctx, w.f, w.x, nil); err != nil {
 		return err
@@ -126,7 +138,7 @@ func (w *swarm) noise(k int) []float32 {
 	return z
 }
 
-// start draws the first states, of chain first and those after it. The laws are one, or those
+// start draws the first states, of lane first of all chains and those after it. The laws are one, or those
 // along x and y.
 func (w *swarm) start(laws []random.Law, first int, stream stream) {
 	var sources [widest]Source
@@ -202,7 +214,7 @@ func (w *swarm) bounded(inside bool, step, first int, stream stream) error {
 		for k := range w.x {
 			if v := w.x[k][l]; !(v > -w.table.limit && v < w.table.limit) {
 				return stream.diverged(divergence{
-					step: step, lane: l, from: float64(w.next[k][l]) / w.table.unit, to: float64(v) / w.table.unit,
+					step: step, lane: l / w.replicas, from: float64(w.next[k][l]) / w.table.unit, to: float64(v) / w.table.unit,
 				}, first)
 			}
 		}
@@ -210,11 +222,11 @@ func (w *swarm) bounded(inside bool, step, first int, stream stream) error {
 	return nil
 }
 
-// record stores the states as samples, those of chain l at l·stride.
+// record stores the states as samples, those of a chain at its place times the stride.
 func (w *swarm) record(dst []float32, stride int) {
 	toLength := float32(1 / w.table.unit)
-	for l := range w.active {
-		sample := dst[l*stride : l*stride+len(w.x)]
+	for l := 0; l < w.active; l += w.replicas {
+		sample := dst[l/w.replicas*stride:][:len(w.x)]
 		for k := range sample {
 			sample[k] = w.x[k][l] * toLength
 		}

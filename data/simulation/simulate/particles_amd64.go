@@ -26,7 +26,7 @@ func weighAVX2(t *pairTable, y, fy, fx, x, w *float32, count int)
 func moveAVX512(t *pairTable, next, f, x, z *float32, count int) (inside bool)
 
 //go:noescape
-func moveAVX2(t *pairTable, next, f, x, z *float32, count int) (inside bool)
+func moveAVX2(t *pairTable, next, f, x, z, noise *float32, count int) (inside bool)
 
 func particlePairsAVX512(t *pairTable, f, x []vector, _, first, end, from, to int) {
 	pairsAVX512(t, &f[0][0], &x[0][0], first, end, from, to)
@@ -65,7 +65,7 @@ func particleMoveAVX512(t *pairTable, next, f, x []vector, _ int, z []float32) b
 func particleMoveAVX2(t *pairTable, next, f, x []vector, active int, z []float32) bool {
 	inside := true
 	for l := 0; l < active; l += 8 {
-		inside = moveAVX2(t, &next[0][l], &f[0][l], &x[0][l], &z[l], len(next)) && inside
+		inside = moveAVX2(t, &next[0][l], &f[0][l], &x[0][l], &z[l], &t.noise[l], len(next)) && inside
 	}
 	return inside
 }

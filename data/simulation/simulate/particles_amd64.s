@@ -14,8 +14,7 @@
 	MOVQ next+8(FP), BX \
 	MOVQ f+16(FP), DI   \
 	MOVQ x+24(FP), DX   \
-	MOVQ z+32(FP), R11  \
-	MOVQ count+40(FP), R12
+	MOVQ z+32(FP), R11
 
 // The pair kernel's stages. OFFSET has dx = Xᵢ−Xⱼ and dy of column n after CX,
 // CELL has t and its cell k, CUBIC_TOP and CUBIC_END have f·Δt in f and write
@@ -158,8 +157,9 @@ next:
 // func moveAVX512(t *pairTable, next, f, x, z *float32, count int) (inside bool)
 TEXT ·moveAVX512(SB), NOSPLIT, $0-49
 	MOVE_ARGUMENTS
+	MOVQ         count+40(FP), R12
 	VBROADCASTSS pairTable_trap(SI), Z0
-	VBROADCASTSS pairTable_noise(SI), Z1
+	VMOVUPS      pairTable_noise(SI), Z1
 	VBROADCASTSS pairTable_limit(SI), Z2
 	VBROADCASTSS pairConstants<>+8(SB), Z3
 	VXORPS       X4, X4, X4
@@ -275,11 +275,13 @@ next:
 	VZEROUPPER
 	RET
 
-// func moveAVX2(t *pairTable, next, f, x, z *float32, count int) (inside bool)
-TEXT ·moveAVX2(SB), NOSPLIT, $0-49
+// func moveAVX2(t *pairTable, next, f, x, z, noise *float32, count int) (inside bool)
+TEXT ·moveAVX2(SB), NOSPLIT, $0-57
 	MOVE_ARGUMENTS
+	MOVQ         noise+40(FP), AX
+	MOVQ         count+48(FP), R12
 	VBROADCASTSS pairTable_trap(SI), Y0
-	VBROADCASTSS pairTable_noise(SI), Y1
+	VMOVUPS      (AX), Y1
 	VBROADCASTSS pairTable_limit(SI), Y2
 	VBROADCASTSS pairConstants<>+8(SB), Y3
 	VXORPS       X4, X4, X4
@@ -307,6 +309,6 @@ coordinate:
 
 	VMOVMSKPS Y8, AX
 	CMPL      AX, $255
-	SETEQ     inside+48(FP)
+	SETEQ     inside+56(FP)
 	VZEROUPPER
 	RET

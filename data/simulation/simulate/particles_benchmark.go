@@ -41,7 +41,7 @@ func measureParticles(ctx context.Context, particles, steps, rounds int) ([]stop
 		return e.Chains(ctx, dst, system, s, 0, function, "benchmark")
 	}
 	push := func(ctx context.Context, e *Engine, dst []float32, function uint64) error {
-		w := newSwarm(e, system, Euler, scheme.DT)
+		w := newSwarm(e, system, scheme)
 		w.active = chains
 		err := w.run(ctx, dst, scheme, 0, 1, stream{purpose: "benchmark", function: function})
 		for i := 0; i < steps && err == nil; i++ {

@@ -30,7 +30,7 @@ func (w *swarm) beginMALA(ctx context.Context, first int, stream stream) error {
 	m := w.mala
 	m.taken, m.accepted = 0, [widest]int{}
 	for l := range m.sources {
-		m.sources[l] = NewSource(stream.seed, stream.purpose+" acceptances", stream.function, uint64(first+l))
+		m.sources[l] = NewSource(stream.seed, stream.purpose+" acceptances", stream.function, uint64(first*w.replicas+l))
 	}
 	clear(m.f)
 	clear(m.u)
@@ -64,10 +64,9 @@ func (w *swarm) metropolis(ctx context.Context, step, first int, stream stream) 
 	clear(m.weights[:])
 	w.engine.weigh(w.table, &m.weights, w.next, w.f, m.f, w.x, w.active)
 	m.taken++
-	perNoise := 1 / (float64(w.table.noise) * float64(w.table.noise))
 	for l := range w.active {
 		potential := m.sum(l)
-		ratio := perNoise * (float64(m.weights[l])/2 + m.potential[l] - potential)
+		ratio := w.perNoise(l) * (float64(m.weights[l])/2 + m.potential[l] - potential)
 		if math.Log(float64(m.sources[l].Uniform())) < ratio {
 			m.accepted[l]++
 			m.potential[l] = potential
@@ -89,27 +88,74 @@ func (w *swarm) stuck(dt float64, first int, stream stream) error {
 	}
 	for l, n := range w.mala.accepted[:w.active] {
 		if n == 0 {
-			return fmt.Errorf("function %d, chain %d: %w in %d steps of %g", stream.function, first+l, ErrStuck, w.mala.taken, dt)
+			return fmt.Errorf("function %d, chain %d: %w in %d steps of %g", stream.function, first+l/w.replicas, ErrStuck, w.mala.taken, dt)
 		}
 	}
 	return nil
 }
 
-// malaAcceptance is the part of the steps that a few chains of particles accept, of so many after as many of
-// Euler's.
-func (e *Engine) malaAcceptance(ctx context.Context, p sde.Particles, s Scheme, steps int, stream stream) (float64, error) {
-	w := newSwarm(e, p, MALA, s.DT)
-	w.active = 4
+// perNoise has energies of a lane, times 2Δt·unit², in units of its temperature.
+func (w *swarm) perNoise(l int) float64 {
+	noise := float64(w.table.noise[l])
+	return 1 / (noise * noise)
+}
+
+// exchange tries to exchange states of replicas whose turn it is. One is accepted with the probability
+// min(1, exp((1/T − 1/T′)(V(x) − V(y)))), of x at T and y at T′.
+func (w *swarm) exchange() {
+	m := w.mala
+	w.ladder.next(func(cold int, uniform float64) {
+		hot := cold + 1
+		rise := (w.perNoise(cold) - w.perNoise(hot)) * (w.energy(cold) - w.energy(hot))
+		accepted := math.Log(uniform) < rise
+		w.ladder.count(cold, accepted)
+		if !accepted {
+			return
+		}
+		for k := range w.x {
+			x, f := &w.x[k], &m.f[k]
+			x[cold], x[hot] = x[hot], x[cold]
+			f[cold], f[hot] = f[hot], f[cold]
+		}
+		m.potential[cold], m.potential[hot] = m.potential[hot], m.potential[cold]
+	})
+}
+
+// energy is V of a lane, times 2Δt·unit².
+func (w *swarm) energy(l int) float64 {
+	v := w.mala.potential[l]
+	for k := range w.x {
+		x := float64(w.x[k][l])
+		v += float64(w.table.trap) * x * x
+	}
+	return v
+}
+
+// firstSwarm runs the first chains of particles, at most as many as are simulated together, for so many steps
+// after as many of Euler's.
+func (e *Engine) firstSwarm(ctx context.Context, p sde.Particles, s Scheme, chains, steps int, stream stream) (*swarm, error) {
+	w := newSwarm(e, p, s)
+	w.active = chains * w.replicas
 	s.BurnIn = 2 * steps
 	if err := w.begin(s.Start, 0, stream); err != nil {
+		return nil, err
+	}
+	for step := range s.BurnIn {
+		if err := w.step(ctx, s, step, 0, stream); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// malaAcceptance is the part of the steps that a few chains of particles accept.
+func (e *Engine) malaAcceptance(ctx context.Context, p sde.Particles, s Scheme, steps int, stream stream) (float64, error) {
+	s.Tempering = Tempering{}
+	w, err := e.firstSwarm(ctx, p, s, 4, steps, stream)
+	if err != nil {
 		return 0, err
 	}
 	accepted := 0
-	for step := range s.BurnIn {
-		if err := w.step(ctx, s, step, 0, stream); err != nil {
-			return 0, err
-		}
-	}
 	for _, n := range w.mala.accepted[:w.active] {
 		accepted += n
 	}

@@ -84,13 +84,60 @@ func TestMALAOfParticlesEnginesAgree(t *testing.T) {
 	}
 }
 
+// Replicas find both wells of a distance, with the law's weights, and chains without them do not.
+func TestTemperingOfParticles(t *testing.T) {
+	const r0, width, height = 1.2, 0.25, 9. // a barrier of 18 kT around a distance
+	ring := func(r2 float64) float64 {
+		r := math.Sqrt(r2)
+		return height * (r - r0) / (width * width) * math.Exp(-(r-r0)*(r-r0)/(2*width*width)) / r
+	}
+	p := sde.Particles{N: 2, Trap: 0.5, Noise: 1, Force: sde.Tabulate(ring, 0.05, 5)}
+	law := distanceLaw(p)
+	s := Scheme{DT: 0.005, BurnIn: 6000, Thin: 1, Chains: 512, Start: "uniform(-0.1, 0.1)", Integrator: MALA}
+	distances := func() (r []float32) {
+		for x := sampleParticles(t, engines[0], p, s, 1); len(x) > 0; x = x[4:] {
+			r = append(r, float32(math.Hypot(float64(x[0]-x[2]), float64(x[1]-x[3]))))
+		}
+		return r
+	}
+	if farthest := slices.Max(distances()); farthest > r0 {
+		t.Errorf("without replicas two particles are %.3g apart, as if the barrier were low", farthest)
+	}
+	s.Tempering = Tempering{8, 20, 10}
+	if d := ksScaled(distances(), law); !(d <= ksCritical) {
+		t.Errorf("√n·KS is %.3g from the exact law, which has %.3g within the barrier, want below %v", d, law(r0), ksCritical)
+	}
+	accepted, err := Fastest().Exchanges(t.Context(), p, s, 3000, 1, 0, "test")
+	if err != nil || len(accepted) != 7 || !(slices.Min(accepted) > 0.2) {
+		t.Errorf("%.2f of the exchanges are accepted, error %v", accepted, err)
+	}
+
+	// A chain's samples depend on its number alone.
+	s.BurnIn, s.Chains = 40, 5
+	all := sampleParticles(t, plain, p, s, 2)
+	s.Chains = 3
+	for _, e := range engines {
+		if some := sampleParticles(t, e, p, s, 2); !slices.Equal(some, all[:len(some)]) {
+			t.Errorf("%v: three chains have other samples than the first three of five", e)
+		}
+	}
+	for _, refused := range []Scheme{
+		{DT: 0.01, Thin: 1, Chains: 1, Tempering: Tempering{4, 10, 10}},
+		{DT: 0.01, Thin: 1, Chains: 1, Integrator: MALA, Tempering: Tempering{32, 10, 10}},
+	} {
+		if err := refused.Fits(p); !errors.Is(err, ErrTempering) {
+			t.Errorf("%+v: error %v", refused, err)
+		}
+	}
+}
+
 // Potentials of states and logarithms of ratios are those in double precision, with pairs inside the core and
 // beyond the range; the forces are those of pairs.
 func TestEnergiesAndWeights(t *testing.T) {
 	const n, dt = 9, 0.003
 	p := sde.Particles{N: n, Trap: 0.7, Noise: 1.3, Force: sde.Tabulate(morse(2, 3, 1), 0.6, 4)}
-	law, table := gibbs.NewParticles(p), newPairTable(p, dt)
-	perNoise := 1 / (float64(table.noise) * float64(table.noise))
+	law, table := gibbs.NewParticles(p), newPairTable(p, dt, Tempering{})
+	perNoise := 1 / (float64(table.noise[0]) * float64(table.noise[0]))
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, e := range engines {
 		var points [2][widest]gibbs.Points

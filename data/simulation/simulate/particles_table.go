@@ -19,7 +19,7 @@ type pairTable struct {
 	core      float32             // inside the core
 	offset    float32
 	trap      float32 // κΔt
-	noise     float32 // Noise·√Δt
+	noise     vector  // Noise·√(TΔt), by lane
 	limit     float32 // the bound
 	unit      float64
 }
@@ -32,15 +32,21 @@ const (
 	outside    = sde.ForceCells << cellShift // bits of t at the range, less those of 1
 )
 
-func newPairTable(p sde.Particles, dt float64) *pairTable {
+// newPairTable is for lanes at the temperatures of a chain's replicas in turn.
+func newPairTable(p sde.Particles, dt float64, tempering Tempering) *pairTable {
 	scale, root := p.Force.Scale(), math.Sqrt(dt)
 	unit := math.Sqrt(scale)
 	t := &pairTable{
 		offset: float32(1 - p.Force.Core*p.Force.Core*scale),
 		trap:   float32(p.Trap * dt),
-		noise:  float32(p.Noise * root * unit),
 		limit:  float32(bound * unit),
 		unit:   unit,
+	}
+	for l := range t.noise {
+		t.noise[l] = float32(p.Noise * root * unit)
+		if tempering.On() {
+			t.noise[l] = float32(p.Noise * root * unit * math.Sqrt(tempering.At(l%tempering.Temperatures)))
+		}
 	}
 	step := p.Force // times Δt
 	for k, cell := range p.Force.Cells {
@@ -116,7 +122,7 @@ func (t *pairTable) energies(u, f, x []vector, active, first, end, from, to int)
 //
 //	q(y→x)/q(x→y) · exp(−κ(|y|² − |x|²)/Noise²),
 //
-// times 2·noise². With the drifts D and E, times Δt, of x and y and Δ = y − x it is the sum of
+// times 2·noise², of the lane. With the drifts D and E, times Δt, of x and y and Δ = y − x it is the sum of
 // (D + E)(D − E − 2Δ) − 2κΔt·Δ(x + y) over the coordinates.
 func (t *pairTable) weigh(w *vector, y, g, f, x []vector, active int) {
 	for k := range x {
@@ -138,7 +144,7 @@ func (t *pairTable) move(next, f, x []vector, active int, z []float32) bool {
 	for k := range next {
 		to, force, at, noise := &next[k], &f[k], &x[k], z[k*lanes:]
 		for l := range min(active, widest) {
-			v := at[l] + ((force[l] - float32(t.trap*at[l])) + float32(t.noise*noise[l]))
+			v := at[l] + ((force[l] - float32(t.trap*at[l])) + float32(t.noise[l]*noise[l]))
 			to[l] = v
 			force[l] = 0
 			inside = inside && v > -t.limit && v < t.limit

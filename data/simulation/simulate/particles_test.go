@@ -123,7 +123,7 @@ func TestParticlesAgainstDumbLoop(t *testing.T) {
 // particles of its own.
 func forcesAt(e *Engine, p sde.Particles, x [][widest]float64) []vector {
 	const dt = 0.5
-	table := newPairTable(p, dt)
+	table := newPairTable(p, dt, Tempering{})
 	memory := make([]vector, 2*len(x))
 	positions, f := memory[:len(x)], memory[len(x):]
 	for k := range x {

@@ -55,6 +55,9 @@ func (s Scheme) Validate() error {
 // Fits reports why an integrator or the tempering does not suit a system: an ErrIntegrator or an
 // ErrTempering. Chains check it, too.
 func (s Scheme) Fits(system sde.System) error {
+	if _, ok := system.(sde.Particles); ok && s.Tempering.On() && s.Integrator != MALA {
+		return fmt.Errorf("%w of particles needs the integrator %v, which knows their potential", ErrTempering, MALA)
+	}
 	return errors.Join(s.Integrator.Fits(system), s.Tempering.Fits(system))
 }
 

@@ -72,52 +72,116 @@ func (t Tempering) Fits(system sde.System) error {
 	if err := t.validate(); err != nil || !t.On() {
 		return err
 	}
-	s, ok := system.(sde.Space)
-	if !ok {
-		return fmt.Errorf("%w is for families with a box", ErrTempering)
-	}
-	if why := lacksPotential(s); why != "" {
-		return fmt.Errorf("%w %s", ErrTempering, why)
+	switch s := system.(type) {
+	case sde.Space:
+		if why := lacksPotential(s); why != "" {
+			return fmt.Errorf("%w %s", ErrTempering, why)
+		}
+	case sde.Particles:
+		if t.Temperatures > widest {
+			return fmt.Errorf("%w.temperatures is %d: must be at most %d for particles", ErrTempering, t.Temperatures, widest)
+		}
+	default:
+		return fmt.Errorf("%w is for families with a box, and for particles", ErrTempering)
 	}
 	return nil
 }
 
 // Exchanges is the part of the exchanges that is accepted between each temperature and the next, for
 // the first chains of a system, as many as are simulated together. Where it is small, states hardly
-// travel: there are too few temperatures for the range.
-func (e *Engine) Exchanges(ctx context.Context, system sde.Space, s Scheme, steps int, seed, function uint64, purpose string) ([]float64, error) {
+// travel: there are too few temperatures for the range. It is 1 where so many steps try none.
+func (e *Engine) Exchanges(ctx context.Context, system sde.System, s Scheme, steps int, seed, function uint64, purpose string) ([]float64, error) {
 	if !s.Tempering.On() {
 		return nil, nil
 	}
-	c, err := e.firstChains(ctx, system, s, steps, stream{seed, purpose, function})
-	if err != nil {
+	if err := s.Fits(system); err != nil {
 		return nil, err
 	}
-	accepted := make([]float64, len(c.ladder.counts))
-	for i, n := range c.ladder.counts {
-		accepted[i] = float64(n.accepted) / float64(n.tried)
+	stream := stream{seed, purpose, function}
+	switch system := system.(type) {
+	case sde.Particles:
+		w, err := e.firstSwarm(ctx, system, s, widest/s.Tempering.Temperatures, steps, stream)
+		if err != nil {
+			return nil, err
+		}
+		return w.ladder.accepted(), nil
+	default:
+		c, err := e.firstChains(ctx, system.(sde.Space), s, steps, stream)
+		if err != nil {
+			return nil, err
+		}
+		return c.ladder.accepted(), nil
 	}
-	return accepted, nil
 }
 
-// ladder exchanges the states of replicas. Lane l of a cloud has replica l%replicas of chain
-// first + l/replicas, at that temperature.
-type ladder struct {
+// turns say which replicas try to exchange their states, and how many did. Lane l has replica
+// l%Temperatures of chain first + l/Temperatures, at that temperature.
+type turns struct {
 	Tempering
+	sources []Source    // of the chains: one number for each exchange that is tried
+	tried   int         // sweeps
+	counts  []exchanges // of temperatures number i and i+1
+}
+
+// exchanges between two neighbouring temperatures.
+type exchanges struct{ tried, accepted int }
+
+func newTurns(t Tempering) *turns {
+	return &turns{Tempering: t, counts: make([]exchanges, t.Temperatures-1)}
+}
+
+// begin starts the streams of chains first, first+1 and so on.
+func (t *turns) begin(stream stream, first, count int) {
+	t.tried, t.sources = 0, t.sources[:0]
+	for i := range count {
+		t.sources = append(t.sources, NewSource(stream.seed, stream.purpose+" exchanges", stream.function, uint64(first+i)))
+	}
+}
+
+// next are the lanes whose states shall be exchanged with those of the next, with a uniform number each:
+// temperatures number i and i+1 of every chain, for even i, and for odd ones the next time. States travel
+// farther than by pairs at random (Okabe et al., Chem. Phys. Lett. 335, 2001).
+func (t *turns) next(try func(lane int, uniform float64)) {
+	for chain := range t.sources {
+		for i := t.tried % 2; i+1 < t.Temperatures; i += 2 {
+			try(chain*t.Temperatures+i, float64(t.sources[chain].Uniform()))
+		}
+	}
+	t.tried++
+}
+
+// count counts an exchange with the next lane that was tried.
+func (t *turns) count(lane int, accepted bool) {
+	c := &t.counts[lane%t.Temperatures]
+	c.tried++
+	if accepted {
+		c.accepted++
+	}
+}
+
+// accepted is the part of the exchanges that was accepted, by pair of temperatures; 1 where none was tried.
+func (t *turns) accepted() []float64 {
+	parts := make([]float64, len(t.counts))
+	for i, n := range t.counts {
+		parts[i] = 1
+		if n.tried > 0 {
+			parts[i] = float64(n.accepted) / float64(n.tried)
+		}
+	}
+	return parts
+}
+
+// ladder exchanges the states of a cloud's replicas.
+type ladder struct {
+	*turns
 	heat      [lanes]float32 // √T, by lane
 	cold      [lanes]float64 // 1/T
 	potential Potential      // evaluated by the cloud
-	sources   []Source       // of the chains: one number for each exchange that is tried
-	tried     int            // sweeps
-	counts    []exchanges    // of temperatures number i and i+1
 
 	states [][lanes]float64 // before the exchange
 	trials []trial
 	lines  []float64 // the memory of all trials' lines
 }
-
-// exchanges between two neighbouring temperatures.
-type exchanges struct{ tried, accepted int }
 
 // trial is an exchange that is tried, between lanes of neighbouring temperatures.
 type trial struct {
@@ -130,7 +194,7 @@ func newLadder(t Tempering, s sde.Space) (*ladder, error) {
 	if err := t.Fits(s); err != nil || !t.On() {
 		return nil, err
 	}
-	r := &ladder{Tempering: t, counts: make([]exchanges, t.Temperatures-1), states: make([][lanes]float64, s.Dim())}
+	r := &ladder{turns: newTurns(t), states: make([][lanes]float64, s.Dim())}
 	for l := range lanes {
 		temperature := t.At(l % t.Temperatures)
 		r.heat[l], r.cold[l] = float32(math.Sqrt(temperature)), 1/temperature
@@ -142,27 +206,14 @@ func newLadder(t Tempering, s sde.Space) (*ladder, error) {
 	return r, nil
 }
 
-// begin starts the streams of chains first, first+1 and so on.
-func (r *ladder) begin(stream stream, first, count int) {
-	r.tried, r.sources = 0, r.sources[:0]
-	for i := range count {
-		r.sources = append(r.sources, NewSource(stream.seed, stream.purpose+" exchanges", stream.function, uint64(first+i)))
-	}
-}
-
-// exchange tries one between the temperatures number i and i+1 of every chain, for even i, and for odd
-// ones the next time: states travel farther than by pairs at random (Okabe et al., Chem. Phys.
-// Lett. 335, 2001). It is accepted with the probability min(1, exp((1/T − 1/T′)(U(x) − U(y)))), of
-// x at T and y at T′. The difference of U is −2∫b·A⁻¹dx along the line from x to y.
+// exchange tries those whose turn it is. One is accepted with the probability
+// min(1, exp((1/T − 1/T′)(U(x) − U(y)))), of x at T and y at T′. The difference of U is −2∫b·A⁻¹dx along the
+// line from x to y.
 func (r *ladder) exchange(c *cloud) {
 	r.trials = r.trials[:0]
-	for chain := range r.sources {
-		for i := r.tried % 2; i+1 < r.Temperatures; i += 2 {
-			l := chain*r.Temperatures + i
-			r.trials = append(r.trials, trial{cold: l, hot: l + 1, uniform: float64(r.sources[chain].Uniform())})
-		}
-	}
-	r.tried++
+	r.next(func(lane int, uniform float64) {
+		r.trials = append(r.trials, trial{cold: lane, hot: lane + 1, uniform: uniform})
+	})
 	for k, x := range c.x {
 		r.states[k] = *x
 	}
@@ -171,12 +222,11 @@ func (r *ladder) exchange(c *cloud) {
 		*x = r.states[k]
 	}
 	for _, p := range r.trials {
-		count := &r.counts[p.cold%r.Temperatures]
-		count.tried++
-		if !p.accurate() || !(math.Log(p.uniform) < (r.cold[p.hot]-r.cold[p.cold])*p.difference) {
+		accepted := p.accurate() && math.Log(p.uniform) < (r.cold[p.hot]-r.cold[p.cold])*p.difference
+		r.count(p.cold, accepted)
+		if !accepted {
 			continue
 		}
-		count.accepted++
 		for _, x := range c.x {
 			x[p.cold], x[p.hot] = x[p.hot], x[p.cold]
 		}

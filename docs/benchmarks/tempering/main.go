@@ -77,7 +77,7 @@ func measureAll(ctx context.Context) error {
 		}
 		fmt.Println()
 	}
-	return nil
+	return particles(ctx)
 }
 
 // measure is the part of the chains that ends in the other well.

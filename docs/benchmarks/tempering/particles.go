@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/gibbs"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// particles measures how well the energies of 16 chains of particles64d mix, for the held-out kernels of its
+// preset scaled.
+func particles(ctx context.Context) error {
+	const (
+		chains, perChain = 16, 32
+		until, apart     = 20., 0.1 // in time
+		dt               = 0.0005
+		seed             = 1
+		first, count     = 2048, 16 // functions
+	)
+	f, err := family.ByName("particles64d")
+	if err != nil {
+		return err
+	}
+	plain := simulate.Scheme{DT: dt, BurnIn: until / dt, Thin: apart / dt, Chains: chains, Start: "1.5", Integrator: simulate.MALA}
+	tempered := plain
+	tempered.Tempering = simulate.Tempering{Temperatures: 16, Hottest: 6, Every: every}
+	longer := plain
+	longer.BurnIn, longer.Thin = plain.BurnIn*tempered.Tempering.Temperatures, plain.Thin*tempered.Tempering.Temperatures
+	fmt.Printf("### Particles\n\nKernels of particles64d, %d chains of %d samples each by MALA with steps of %g: mean energy V, R-hat of the energy, seconds; without replicas after %g units of time, and after as many steps as all %d replicas take; exchanges accepted.\n\n",
+		chains, perChain, dt, until, tempered.Tempering.Temperatures)
+	fmt.Printf("| kernel | without replicas | %d times as long | %d temperatures up to %g | exchanges accepted |\n|---|---|---|---|---|\n",
+		tempered.Tempering.Temperatures, tempered.Tempering.Temperatures, tempered.Tempering.Hottest)
+	for number := first; number < first+count; number++ {
+		function, err := f.Function(seed, number)
+		if err != nil {
+			return err
+		}
+		p := function.System.(sde.Particles)
+		fmt.Printf("| %d |", number)
+		for _, s := range []simulate.Scheme{plain, longer, tempered} {
+			x := make([]float32, chains*perChain*p.Dim())
+			begin := time.Now()
+			if err := simulate.Fastest().Chains(ctx, x, p, s, seed, uint64(number), "tempering"); err != nil {
+				return err
+			}
+			took := time.Since(begin)
+			energy, mean := energies(p, x)
+			fmt.Printf(" %.1f, %.2f, %.2g s |", mean, diagnostics.Of(energy, chains).RHat, took.Seconds())
+		}
+		rates, err := simulate.Fastest().Exchanges(ctx, p, tempered, tempered.BurnIn/2, seed, uint64(number), "rates")
+		if err != nil {
+			return err
+		}
+		fmt.Printf(" %.2f to %.2f |\n", slices.Min(rates), slices.Max(rates))
+	}
+	fmt.Println()
+	return nil
+}
+
+// energies are V of every state, and their mean.
+func energies(p sde.Particles, x []float32) (energy []float64, mean float64) {
+	states := make([]float64, len(x))
+	for i, v := range x {
+		states[i] = float64(v)
+	}
+	for _, log := range gibbs.NewParticles(p).At(states).Log {
+		energy = append(energy, -log*p.Noise*p.Noise/2)
+		mean += energy[len(energy)-1] / float64(len(x)/p.Dim())
+	}
+	return energy, mean
+}
