@@ -16,24 +16,8 @@
 	MOVQ x+24(FP), DX   \
 	MOVQ z+32(FP), R11
 
-// The pair kernel's stages. OFFSET has dx = Xᵢ−Xⱼ and dy of column n after CX,
-// CELL has t and its cell k, CUBIC_TOP and CUBIC_END have f·Δt in f and write
-// over k, REACT adds the force to the row's and takes it from the column's.
-// Permutations of two registers look up by the index modulo 32 and write over
-// it.
-#define OFFSET(n, dx, dy, t, k) \
-	VSUBPS (128*n)(DX)(CX*1), Z27, dx    \
-	VSUBPS (128*n+64)(DX)(CX*1), Z28, dy \
-	VMULPS dx, dx, t                     \
-	VMULPS dy, dy, k
-
-#define CELL(t, k) \
-	VADDPS       k, t, t                        \
-	VADDPS.BCST  pairTable_offset(SI), t, t     \
-	VPSUBD.BCST  pairConstants<>+0(SB), t, k    \
-	VPMINUD.BCST pairConstants<>+4(SB), k, k    \
-	VPSRLD       $const_cellShift, k, k
-
+// CUBIC_TOP and CUBIC_END have f·Δt in f and write over k. Permutations of two registers look up by the index
+// modulo 32 and write over it.
 #define CUBIC_TOP(t, k, f, c) \
 	VMOVDQA64 k, f        \
 	VPERMI2PS Z23, Z22, f \
@@ -51,18 +35,6 @@
 	VMULPS    t, f, f     \
 	VADDPS    f, k, f
 
-#define REACT(n, dx, dy, f, c) \
-	VMULPS  f, dx, dx                    \
-	VMULPS  f, dy, dy                    \
-	VMOVUPS (128*n)(DI)(CX*1), f         \
-	VMOVUPS (128*n+64)(DI)(CX*1), c      \
-	VADDPS  dx, Z29, Z29                 \
-	VADDPS  dy, Z30, Z30                 \
-	VSUBPS  dx, f, f                     \
-	VSUBPS  dy, c, c                     \
-	VMOVUPS f, (128*n)(DI)(CX*1)         \
-	VMOVUPS c, (128*n+64)(DI)(CX*1)
-
 // func pairsAVX512(t *pairTable, f, x *float32, first, end, from, to int)
 //
 // The table stays in Z16–Z23. A pair takes a dependent chain of some 50 cycles, more
@@ -71,14 +43,7 @@
 // and not used.
 TEXT ·pairsAVX512(SB), NOSPLIT, $0-56
 	PAIR_ARGUMENTS
-	VMOVUPS (pairTable_columns+0)(SI), Z16
-	VMOVUPS (pairTable_columns+64)(SI), Z17
-	VMOVUPS (pairTable_columns+128)(SI), Z18
-	VMOVUPS (pairTable_columns+192)(SI), Z19
-	VMOVUPS (pairTable_columns+256)(SI), Z20
-	VMOVUPS (pairTable_columns+320)(SI), Z21
-	VMOVUPS (pairTable_columns+384)(SI), Z22
-	VMOVUPS (pairTable_columns+448)(SI), Z23
+	LOAD_TABLE
 
 row:
 	ROW(next)
@@ -217,22 +182,9 @@ columns:
 	MOVQ    R10, R8
 
 locate:
-	VSUBPS  (DX)(CX*1), Y0, Y8
-	VSUBPS  64(DX)(CX*1), Y1, Y9
-	VMULPS  Y8, Y8, Y8
-	VMULPS  Y9, Y9, Y9
-	VADDPS  Y9, Y8, Y8
-	VADDPS  Y4, Y8, Y8 // t
-	VPSUBD  Y5, Y8, Y9
-	VPMINUD Y6, Y9, Y9
-	VPSRLD  $const_cellShift, Y9, Y9
-	VPSLLD  $4, Y9, Y9 // a row has 16 bytes
-	VMOVDQU Y9, (R8)
-	VMOVUPS Y8, 32(R8)
-	ADDQ    $64, R8
-	ADDQ    $128, CX
-	CMPQ    CX, BX
-	JLT     locate
+	LOCATE(Y6)
+	CMPQ CX, BX
+	JLT  locate
 
 	MOVQ AX, CX
 	MOVQ R10, R8
@@ -246,18 +198,7 @@ pair:
 	VADDPS  Y10, Y9, Y9
 	VMULPS  Y7, Y9, Y9
 	VADDPS  Y9, Y8, Y8 // f·Δt
-	VSUBPS  (DX)(CX*1), Y0, Y12
-	VSUBPS  64(DX)(CX*1), Y1, Y13
-	VMULPS  Y8, Y12, Y12
-	VMULPS  Y8, Y13, Y13
-	VADDPS  Y12, Y2, Y2
-	VADDPS  Y13, Y3, Y3
-	VMOVUPS (DI)(CX*1), Y9
-	VMOVUPS 64(DI)(CX*1), Y10
-	VSUBPS  Y12, Y9, Y9
-	VSUBPS  Y13, Y10, Y10
-	VMOVUPS Y9, (DI)(CX*1)
-	VMOVUPS Y10, 64(DI)(CX*1)
+	PUSH(Y8, Y12, Y13)
 	ADDQ    $64, R8
 	ADDQ    $128, CX
 	CMPQ    CX, end-8(SP)

@@ -15,6 +15,33 @@
 	MOVQ w+40(FP), R8  \
 	MOVQ count+48(FP), R12
 
+// WEIGH is a coordinate of weigh, with y − x in delta and the drifts in d and e.
+#define WEIGH(trap, w, x, y, delta, d, e, s) \
+	VMOVUPS (DX), x             \
+	VMOVUPS (BX), y             \
+	VSUBPS  x, y, delta         \
+	VMULPS  trap, x, d          \
+	VMOVUPS (DI), e             \
+	VSUBPS  d, e, d             \
+	VMULPS  trap, y, e          \
+	VMOVUPS (CX), s             \
+	VSUBPS  e, s, e             \
+	VADDPS  e, d, s             \
+	VSUBPS  e, d, d             \
+	VADDPS  delta, delta, e     \
+	VSUBPS  e, d, d             \
+	VMULPS  d, s, s             \
+	VADDPS  y, x, x             \
+	VMULPS  x, delta, delta     \
+	VMULPS  trap, delta, delta  \
+	VADDPS  delta, delta, delta \
+	VSUBPS  delta, s, s         \
+	VADDPS  s, w, w             \
+	ADDQ    $64, DX             \
+	ADDQ    $64, BX             \
+	ADDQ    $64, DI             \
+	ADDQ    $64, CX
+
 // func energiesAVX512(t *pairTable, f, x *float32, first, end, from, to int, u *float32)
 //
 // The table of the force stays in Z16–Z23, half of that of the potential in Z24. Each power of t gives
@@ -22,22 +49,13 @@
 TEXT ·energiesAVX512(SB), NOSPLIT, $0-64
 	PAIR_ARGUMENTS
 	MOVQ    u+56(FP), R8
-	VMOVUPS (pairTable_columns+0)(SI), Z16
-	VMOVUPS (pairTable_columns+64)(SI), Z17
-	VMOVUPS (pairTable_columns+128)(SI), Z18
-	VMOVUPS (pairTable_columns+192)(SI), Z19
-	VMOVUPS (pairTable_columns+256)(SI), Z20
-	VMOVUPS (pairTable_columns+320)(SI), Z21
-	VMOVUPS (pairTable_columns+384)(SI), Z22
-	VMOVUPS (pairTable_columns+448)(SI), Z23
+	LOAD_TABLE
 	VMOVUPS (pairTable_potential+0)(SI), Z24
 	VMOVUPS (pairTable_potential+64)(SI), Z25
 	VPBROADCASTD pairConstants<>+0(SB), Z11 // 1
-	VPBROADCASTD pairConstants<>+4(SB), Z12
 	VBROADCASTSS pairConstants<>+12(SB), Z13
 	VBROADCASTSS pairConstants<>+16(SB), Z14
 	VBROADCASTSS pairConstants<>+20(SB), Z15
-	VBROADCASTSS pairTable_offset(SI), Z26
 	VBROADCASTSS pairTable_core(SI), Z10
 
 row:
@@ -51,16 +69,8 @@ row:
 	VMOVUPS (R8)(BX*1), Z31
 
 pair:
-	VSUBPS  (DX)(CX*1), Z27, Z0
-	VSUBPS  64(DX)(CX*1), Z28, Z1
-	VMULPS  Z0, Z0, Z2
-	VMULPS  Z1, Z1, Z3
-	VADDPS  Z3, Z2, Z2
-	VADDPS  Z26, Z2, Z2 // t
-	VPSUBD  Z11, Z2, Z3
-	VPMINUD Z12, Z3, Z3
-	VPSRLD  $const_cellShift, Z3, Z3 // its cell
-
+	OFFSET(0, Z0, Z1, Z2, Z3)
+	CELL(Z2, Z3)
 	VMOVDQA64 Z3, Z6
 	VPERMI2PS Z23, Z22, Z6
 	VMULPS    Z2, Z6, Z4
@@ -91,16 +101,7 @@ pair:
 	VADDPS    Z10, Z3, K1, Z3
 	VADDPS    Z3, Z31, Z31
 
-	VMULPS  Z4, Z0, Z0
-	VMULPS  Z4, Z1, Z1
-	VMOVUPS (DI)(CX*1), Z6
-	VMOVUPS 64(DI)(CX*1), Z7
-	VADDPS  Z0, Z29, Z29
-	VADDPS  Z1, Z30, Z30
-	VSUBPS  Z0, Z6, Z6
-	VSUBPS  Z1, Z7, Z7
-	VMOVUPS Z6, (DI)(CX*1)
-	VMOVUPS Z7, 64(DI)(CX*1)
+	REACT(0, Z0, Z1, Z4, Z6)
 	ADDQ    $128, CX
 	CMPQ    CX, R11
 	JLT     pair
@@ -147,22 +148,9 @@ columns:
 	VPBROADCASTD pairConstants<>+4(SB), Y10
 
 locate:
-	VSUBPS  (DX)(CX*1), Y0, Y8
-	VSUBPS  64(DX)(CX*1), Y1, Y9
-	VMULPS  Y8, Y8, Y8
-	VMULPS  Y9, Y9, Y9
-	VADDPS  Y9, Y8, Y8
-	VADDPS  Y4, Y8, Y8 // t
-	VPSUBD  Y5, Y8, Y9
-	VPMINUD Y10, Y9, Y9
-	VPSRLD  $const_cellShift, Y9, Y9
-	VPSLLD  $4, Y9, Y9 // a row has 16 bytes
-	VMOVDQU Y9, (R8)
-	VMOVUPS Y8, 32(R8)
-	ADDQ    $64, R8
-	ADDQ    $128, CX
-	CMPQ    CX, BX
-	JLT     locate
+	LOCATE(Y10)
+	CMPQ CX, BX
+	JLT  locate
 
 	MOVQ AX, CX
 	MOVQ R10, R8
@@ -200,18 +188,7 @@ pair:
 	VADDPS       Y13, Y11, Y11
 	VADDPS       Y11, Y6, Y6
 
-	VSUBPS  (DX)(CX*1), Y0, Y13
-	VSUBPS  64(DX)(CX*1), Y1, Y14
-	VMULPS  Y12, Y13, Y13
-	VMULPS  Y12, Y14, Y14
-	VADDPS  Y13, Y2, Y2
-	VADDPS  Y14, Y3, Y3
-	VMOVUPS (DI)(CX*1), Y9
-	VMOVUPS 64(DI)(CX*1), Y10
-	VSUBPS  Y13, Y9, Y9
-	VSUBPS  Y14, Y10, Y10
-	VMOVUPS Y9, (DI)(CX*1)
-	VMOVUPS Y10, 64(DI)(CX*1)
+	PUSH(Y12, Y13, Y14)
 	ADDQ    $64, R8
 	ADDQ    $128, CX
 	CMPQ    CX, end-8(SP)
@@ -240,30 +217,7 @@ TEXT ·weighAVX512(SB), NOSPLIT, $0-56
 	VMOVUPS      (R8), Z1
 
 coordinate:
-	VMOVUPS (DX), Z2 // x
-	VMOVUPS (BX), Z3 // y
-	VSUBPS  Z2, Z3, Z4 // Δ
-	VMULPS  Z0, Z2, Z5
-	VMOVUPS (DI), Z6
-	VSUBPS  Z5, Z6, Z5 // D
-	VMULPS  Z0, Z3, Z6
-	VMOVUPS (CX), Z7
-	VSUBPS  Z6, Z7, Z6 // E
-	VADDPS  Z6, Z5, Z7
-	VSUBPS  Z6, Z5, Z5
-	VADDPS  Z4, Z4, Z6
-	VSUBPS  Z6, Z5, Z5
-	VMULPS  Z5, Z7, Z7
-	VADDPS  Z3, Z2, Z2
-	VMULPS  Z2, Z4, Z4
-	VMULPS  Z0, Z4, Z4
-	VADDPS  Z4, Z4, Z4
-	VSUBPS  Z4, Z7, Z7
-	VADDPS  Z7, Z1, Z1
-	ADDQ    $64, DX
-	ADDQ    $64, BX
-	ADDQ    $64, DI
-	ADDQ    $64, CX
+	WEIGH(Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	DECQ    R12
 	JNZ     coordinate
 
@@ -278,30 +232,7 @@ TEXT ·weighAVX2(SB), NOSPLIT, $0-56
 	VMOVUPS      (R8), Y1
 
 coordinate:
-	VMOVUPS (DX), Y2 // x
-	VMOVUPS (BX), Y3 // y
-	VSUBPS  Y2, Y3, Y4 // Δ
-	VMULPS  Y0, Y2, Y5
-	VMOVUPS (DI), Y6
-	VSUBPS  Y5, Y6, Y5 // D
-	VMULPS  Y0, Y3, Y6
-	VMOVUPS (CX), Y7
-	VSUBPS  Y6, Y7, Y6 // E
-	VADDPS  Y6, Y5, Y7
-	VSUBPS  Y6, Y5, Y5
-	VADDPS  Y4, Y4, Y6
-	VSUBPS  Y6, Y5, Y5
-	VMULPS  Y5, Y7, Y7
-	VADDPS  Y3, Y2, Y2
-	VMULPS  Y2, Y4, Y4
-	VMULPS  Y0, Y4, Y4
-	VADDPS  Y4, Y4, Y4
-	VSUBPS  Y4, Y7, Y7
-	VADDPS  Y7, Y1, Y1
-	ADDQ    $64, DX
-	ADDQ    $64, BX
-	ADDQ    $64, DI
-	ADDQ    $64, CX
+	WEIGH(Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 	DECQ    R12
 	JNZ     coordinate
 
