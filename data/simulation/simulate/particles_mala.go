@@ -94,6 +94,39 @@ func (w *swarm) stuck(dt float64, first int, stream stream) error {
 	return nil
 }
 
+// Adjust moves the states x [chains, p.Dim()] by steps of MALA, every state along a chain of its own, and returns
+// the part of the steps that is accepted. The contents of x are undefined after an error.
+func (e *Engine) Adjust(
+	ctx context.Context, x []float32, p sde.Particles, dt float64, steps int, seed, function uint64, purpose string,
+) (accepted float64, err error) {
+	if err := p.Validate(); err != nil {
+		return 0, fmt.Errorf("function %d: %w", function, err)
+	}
+	s, err := continued(len(x), p.Dim(), dt, steps)
+	if err != nil {
+		return 0, fmt.Errorf("function %d: %w", function, err)
+	}
+	s.Integrator, s.BurnIn = MALA, 0 // MALA's steps begin after half of the burn-in
+	w := newSwarm(e, p, s)
+	stream, taken := stream{seed, purpose, function}, 0
+	for first := 0; first < s.Chains; first += widest {
+		w.active, w.given = min(widest, s.Chains-first), x
+		if err := w.begin(s.Start, first, stream); err != nil {
+			return 0, err
+		}
+		for step := range steps {
+			if err := w.step(ctx, s, step, first, stream); err != nil {
+				return 0, err
+			}
+		}
+		w.record(x[first*p.Dim():], p.Dim())
+		for _, n := range w.mala.accepted[:w.active] {
+			taken += n
+		}
+	}
+	return float64(taken) / float64(s.Chains*steps), nil
+}
+
 // perNoise has energies of a lane, times 2Δt·unit², in units of its temperature.
 func (w *swarm) perNoise(l int) float64 {
 	noise := float64(w.table.noise[l])

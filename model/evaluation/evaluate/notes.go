@@ -37,6 +37,9 @@ func (r *Results) notes() []string {
 	if l := r.ReferenceLaw; l != nil {
 		notes = append(notes, l.note(r.Functions))
 	}
+	if e := r.ReferenceEnergy; e != nil {
+		notes = append(notes, e.note(r.Functions))
+	}
 	if r.LawUnknown != "" {
 		notes = append(notes, fmt.Sprintf("No comparison with exact laws, since one could not be computed: %s.", r.LawUnknown))
 	}

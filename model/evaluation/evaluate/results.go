@@ -39,7 +39,9 @@ type Results struct {
 	// ReferenceLaw compares simulated references with the laws in the plane; nil where these are
 	// not known.
 	ReferenceLaw *ReferenceLaw `json:"reference_law,omitempty"`
-	Seconds      float64       `json:"seconds"`
+	// ReferenceEnergy is what steps of MALA make of the references of particles; nil for other families.
+	ReferenceEnergy *ReferenceEnergy `json:"reference_energy,omitempty"`
+	Seconds         float64          `json:"seconds"`
 }
 
 // Row has the samples of one kind, on every function.

@@ -81,6 +81,9 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	if r.ReferenceLaw, err = o.referenceLaw(ctx, f, functions); err != nil {
 		return nil, FigureData{}, err
 	}
+	if r.ReferenceEnergy, err = o.referenceEnergy(ctx, f, functions); err != nil {
+		return nil, FigureData{}, err
+	}
 	var data FigureData
 	drawn := map[Kind][][]float32{} // the last row of each kind that figures show
 	for _, m := range methods {
