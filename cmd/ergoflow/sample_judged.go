@@ -118,7 +118,11 @@ func (j judged) String() string {
 	if j.Repair == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", repaired by %d steps of %.2g in %.2g s", j.Repair.Steps, j.Repair.DT, j.Repair.Seconds)
+	replicas := ""
+	if n := j.Repair.Replicas; n > 0 {
+		replicas = fmt.Sprintf(", the last at %d temperatures,", n)
+	}
+	text := fmt.Sprintf(", repaired by %d steps of %.2g%s in %.2g s", j.Repair.Steps, j.Repair.DT, replicas, j.Repair.Seconds)
 	if j.Repair.Auto && !j.Repair.Settled {
 		text += " (not settled)"
 	}

@@ -46,6 +46,19 @@ func (l *Particles) At(x []float64) Points {
 	return p
 }
 
+// Energies are 2V/Noise² of states x [n, d]: V in units of the temperature.
+func (l *Particles) Energies(x []float32) []float64 {
+	states := make([]float64, len(x))
+	for i, v := range x {
+		states[i] = float64(v)
+	}
+	energies := l.At(states).Log
+	for i := range energies {
+		energies[i] = -energies[i]
+	}
+	return energies
+}
+
 // Next is At.
 func (l *Particles) Next(_ Points, x []float64) Points { return l.At(x) }
 

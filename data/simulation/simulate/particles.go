@@ -19,7 +19,7 @@ type swarm struct {
 	mala     *swarmMALA // nil with Euler's steps
 	replicas int        // of a chain, a lane each
 	ladder   *turns     // of several replicas; nil: there is one
-	given    []float32  // the first states of all chains instead of draws; may be nil
+	given    []float32  // the first states of all chains, and their replicas, instead of draws; may be nil
 	since    int        // pairs since the last check of the context
 }
 
@@ -153,7 +153,7 @@ func (w *swarm) start(laws []random.Law, first int, stream stream) {
 		for z := w.noise(k); len(z) > 0; z = z[lanes:] {
 			if w.given != nil {
 				for l := range w.x[k] {
-					w.x[k][l] = float32(float64(w.given[min(first+l, first+w.active-1)*len(w.x)+k]) * w.table.unit)
+					w.x[k][l] = float32(float64(w.given[(first+min(l, w.active-1))/w.replicas*len(w.x)+k]) * w.table.unit)
 				}
 				k++
 				continue

@@ -2,8 +2,10 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
@@ -125,6 +127,71 @@ func (e *Engine) Adjust(
 		}
 	}
 	return float64(taken) / float64(s.Chains*steps), nil
+}
+
+// AcceptedStep is the largest of dt, dt/2, dt/4 and so on of which MALA accepts half from the states
+// x [chains, p.Dim()], which stay as they are.
+func (e *Engine) AcceptedStep(
+	ctx context.Context, x []float32, p sde.Particles, dt float64, seed, function uint64, purpose string,
+) (float64, error) {
+	const steps, halvings = 200, 20
+	for range halvings {
+		accepted, err := e.Adjust(ctx, slices.Clone(x), p, dt, steps, seed, function, purpose)
+		if err != nil {
+			return 0, err
+		}
+		if accepted >= 0.5 {
+			return dt, nil
+		}
+		dt /= 2
+	}
+	return 0, fmt.Errorf("function %d: %w, with %d different time steps", function, ErrStuck, halvings)
+}
+
+// Temper moves the states x [chains, p.Dim()] by MALA, each with replicas at higher temperatures that begin at
+// the same state. For so many quiet steps, in which the hot ones melt, they exchange nothing, and then steps with
+// exchanges follow. It returns the mean of 2V/Noise² of every chain over the second half of these. Chains run on
+// GOMAXPROCS goroutines, on which nothing depends. The contents of x are undefined after an error.
+func (e *Engine) Temper(
+	ctx context.Context, x []float32, p sde.Particles, dt float64, t Tempering, quiet, steps int, seed, function uint64, purpose string,
+) ([]float64, error) {
+	d := p.Dim()
+	s, err := continued(len(x), d, dt, steps)
+	if err != nil {
+		return nil, fmt.Errorf("function %d: %w", function, err)
+	}
+	s.Integrator, s.Tempering, s.BurnIn = MALA, t, 0
+	if err := errors.Join(p.Validate(), s.Fits(p)); err != nil {
+		return nil, fmt.Errorf("function %d: %w", function, err)
+	}
+	stream := stream{seed, purpose, function}
+	means := make([]float64, s.Chains)
+	width := widest / s.Tempering.Replicas()
+	return means, Each(ctx, (s.Chains+width-1)/width, func(ctx context.Context, block int) error {
+		first := block * width
+		chains := min(width, s.Chains-first)
+		w := newSwarm(e, p, s)
+		w.active, w.given = chains*w.replicas, x
+		if err := w.begin(s.Start, first, stream); err != nil {
+			return err
+		}
+		ladder := w.ladder
+		for step := range quiet + steps {
+			w.ladder = nil
+			if step >= quiet {
+				w.ladder = ladder
+			}
+			if err := w.step(ctx, s, step, first, stream); err != nil {
+				return err
+			}
+			for c := 0; c < chains && step >= quiet+steps/2; c++ {
+				l := c * w.replicas
+				means[first+c] += w.perNoise(l) * w.energy(l) / float64(steps-steps/2)
+			}
+		}
+		w.record(x[first*d:], d)
+		return nil
+	}, nil)
 }
 
 // perNoise has energies of a lane, times 2Δt·unit², in units of its temperature.

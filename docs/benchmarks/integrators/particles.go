@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/gibbs"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
@@ -71,18 +73,12 @@ func particles(ctx context.Context, only string) error {
 // walls are the mean number of pairs inside the cap, and the mean energy.
 func walls(p sde.Particles, x []float32) (inside, energy float64) {
 	d := p.Dim()
-	states := make([]float64, len(x))
-	for i, v := range x {
-		states[i] = float64(v)
-	}
 	n := float64(len(x) / d)
-	for _, log := range gibbs.NewParticles(p).At(states).Log {
-		energy -= log * p.Noise * p.Noise / 2 / n
-	}
-	for ; len(states) > 0; states = states[d:] {
+	energy = stat.Mean(gibbs.NewParticles(p).Energies(x), nil) * p.Noise * p.Noise / 2
+	for ; len(x) > 0; x = x[d:] {
 		for a := 0; a < d; a += 2 {
 			for b := 0; b < a; b += 2 {
-				dx, dy := states[a]-states[b], states[a+1]-states[b+1]
+				dx, dy := float64(x[a]-x[b]), float64(x[a+1]-x[b+1])
 				if dx*dx+dy*dy < p.Force.Core*p.Force.Core {
 					inside += 1 / n
 				}

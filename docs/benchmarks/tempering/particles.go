@@ -6,11 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/gibbs"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/sampling/wells"
 )
 
 // particles measures how well the energies of 16 chains of particles64d mix, for the held-out kernels of its
@@ -32,7 +35,7 @@ func particles(ctx context.Context) error {
 	tempered.Tempering = simulate.Tempering{Temperatures: 16, Hottest: 6, Every: every}
 	longer := plain
 	longer.BurnIn, longer.Thin = plain.BurnIn*tempered.Tempering.Temperatures, plain.Thin*tempered.Tempering.Temperatures
-	fmt.Printf("### Particles\n\nKernels of particles64d, %d chains of %d samples each by MALA with steps of %g: mean energy V, R-hat of the energy, seconds; without replicas after %g units of time, and after as many steps as all %d replicas take; exchanges accepted.\n\n",
+	fmt.Printf("### Particles\n\nKernels of particles64d, %d chains of %d samples each by MALA with steps of %g: mean energy V, R-hat of the energy, effect of the certificate's check of energies on the samples, seconds; without replicas after %g units of time, and after as many steps as all %d replicas take; exchanges accepted.\n\n",
 		chains, perChain, dt, until, tempered.Tempering.Temperatures)
 	fmt.Printf("| kernel | without replicas | %d times as long | %d temperatures up to %g | exchanges accepted |\n|---|---|---|---|---|\n",
 		tempered.Tempering.Temperatures, tempered.Tempering.Temperatures, tempered.Tempering.Hottest)
@@ -50,8 +53,12 @@ func particles(ctx context.Context) error {
 				return err
 			}
 			took := time.Since(begin)
-			energy, mean := energies(p, x)
-			fmt.Printf(" %.1f, %.2f, %.2g s |", mean, diagnostics.Of(energy, chains).RHat, took.Seconds())
+			energy := gibbs.NewParticles(p).Energies(x)
+			m, err := wells.Melt(ctx, p, x, chains*perChain)
+			if err != nil {
+				return err
+			}
+			fmt.Printf(" %.1f, %.2f, %+.2f, %.2g s |", stat.Mean(energy, nil)*p.Noise*p.Noise/2, diagnostics.Of(energy, chains).RHat, (m.Law-m.Have)/m.Deviation, took.Seconds())
 		}
 		rates, err := simulate.Fastest().Exchanges(ctx, p, tempered, tempered.BurnIn/2, seed, uint64(number), "rates")
 		if err != nil {
@@ -61,17 +68,4 @@ func particles(ctx context.Context) error {
 	}
 	fmt.Println()
 	return nil
-}
-
-// energies are V of every state, and their mean.
-func energies(p sde.Particles, x []float32) (energy []float64, mean float64) {
-	states := make([]float64, len(x))
-	for i, v := range x {
-		states[i] = float64(v)
-	}
-	for _, log := range gibbs.NewParticles(p).At(states).Log {
-		energy = append(energy, -log*p.Noise*p.Noise/2)
-		mean += energy[len(energy)-1] / float64(len(x)/p.Dim())
-	}
-	return energy, mean
 }

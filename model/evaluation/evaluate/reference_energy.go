@@ -25,12 +25,11 @@ type ReferenceEnergy struct {
 }
 
 const (
-	mostChanged  = 0.1 // standard deviations of the energy
-	checkedFrom  = 512 // states of a function from which steps are taken, at most
-	checkedSteps = 2000
-	leastTaken   = 0.5  // part of the steps that is accepted; otherwise they are halved
-	mostHalvings = 10   // of steps
-	chance       = 1e-3 // that one function of the law counts as off
+	mostChanged   = 0.1 // standard deviations of the energy
+	checkedFrom   = 512 // states of a function from which steps are taken, at most
+	checkedSteps  = 2000
+	energyPurpose = "evaluate/reference energy"
+	chance        = 1e-3 // that one function of the law counts as off
 )
 
 // referenceEnergy is nil for other families than particles, and where the samples do not show from which chain
@@ -65,30 +64,25 @@ func (o Options) referenceEnergy(ctx context.Context, f family.Family, functions
 // changeOfEnergy is that of a function, in deviations of its energy, and whether it is off.
 func (o Options) changeOfEnergy(ctx context.Context, f heldOutFunction, chains int) (change float64, off bool, err error) {
 	p := f.function.System.(sde.Particles)
-	d := p.Dim()
-	perChain := len(f.reference) / d / chains
+	width := p.Dim()
+	perChain := len(f.reference) / width / chains
 	every := max(perChain*chains/checkedFrom, 1)
 	var x []float32
 	for chain := range chains {
 		for j := perChain - 1; j >= 0; j -= every {
-			x = append(x, f.reference[(chain*perChain+j)*d:][:d]...)
+			x = append(x, f.reference[(chain*perChain+j)*width:][:width]...)
 		}
 	}
-	law, dt := gibbs.NewParticles(p), o.Experiment.Data.Reference.DT
-	before := energies(law, x)
-	var moved []float32
-	for range mostHalvings {
-		moved = append(moved[:0], x...)
-		accepted, err := simulate.Fastest().Adjust(ctx, moved, p, dt, checkedSteps, o.Experiment.Data.Seed, uint64(f.index), "evaluate/reference energy")
-		if err != nil {
-			return 0, false, fmt.Errorf("steps from the reference of function %d: %w", f.index, err)
-		}
-		if accepted >= leastTaken {
-			break
-		}
-		dt /= 2
+	law, engine, d := gibbs.NewParticles(p), simulate.Fastest(), o.Experiment.Data
+	before := law.Energies(x)
+	dt, err := engine.AcceptedStep(ctx, x, p, d.Reference.DT, d.Seed, uint64(f.index), energyPurpose)
+	if err == nil {
+		_, err = engine.Adjust(ctx, x, p, dt, checkedSteps, d.Seed, uint64(f.index), energyPurpose)
 	}
-	after := energies(law, moved)
+	if err != nil {
+		return 0, false, fmt.Errorf("steps from the reference of function %d: %w", f.index, err)
+	}
+	after := law.Energies(x)
 	means := make([]float64, chains) // of the changes
 	of := len(after) / chains
 	for i := range after {
@@ -99,19 +93,6 @@ func (o Options) changeOfEnergy(ctx context.Context, f heldOutFunction, chains i
 	t := math.Abs(mean) / stat.StdErr(deviation, float64(chains))
 	bound := distuv.StudentsT{Sigma: 1, Nu: float64(chains - 1)}.Quantile(1 - chance/2)
 	return mean / size, t > bound && math.Abs(mean) > mostChanged*size, nil
-}
-
-// energies are −log π of states, which is V in units of the temperature.
-func energies(law *gibbs.Particles, x []float32) []float64 {
-	states := make([]float64, len(x))
-	for i, v := range x {
-		states[i] = float64(v)
-	}
-	logs := law.At(states).Log
-	for i, log := range logs {
-		logs[i] = -log
-	}
-	return logs
 }
 
 // note says it in a sentence.

@@ -1,10 +1,12 @@
 package certificate
 
 import (
+	"context"
 	"fmt"
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/sampling/wells"
 )
 
 // Particles are equal particles in the plane with a pair force, a state being
@@ -17,7 +19,16 @@ var widths = [...]float64{0.25, 0.5, 1}
 // mostStates bounds the states that are looked at: each costs a force for every pair.
 const mostStates = 1 << 14
 
-// test is the generator test for functions that do not depend on the particles' order: with
+// test is the generator test, and compares the samples with chains.
+func (p Particles) test(x []float32, effective float64) []Check {
+	checks := p.generator(x, effective)
+	if effective >= fewest && !checks[0].refused() {
+		checks = append(checks, p.replicas(x, effective))
+	}
+	return checks
+}
+
+// generator is the generator test for functions that do not depend on the particles' order: with
 // the deviation s of a coordinate, the centre of mass, ½Σ|xᵢ|², Σ g(|xᵢ|²) and Σ g(|xᵢ−xⱼ|²)
 // over pairs, g(q) = exp(−q/2w²). In the plane
 //
@@ -25,7 +36,7 @@ const mostStates = 1 << 14
 //
 // The natural rate of the centre is ½σ²/s. Of the others it is that of the noise alone,
 // E|½σ²Δf| term by term, which of ½|x|² is ½σ² for each coordinate, as in Line.
-func (p Particles) test(x []float32, effective float64) (checks []Check) {
+func (p Particles) generator(x []float32, effective float64) (checks []Check) {
 	d := p.Dim()
 	n := len(x) / d
 	stride := (n + mostStates - 1) / mostStates
@@ -95,4 +106,17 @@ func (p Particles) test(x []float32, effective float64) (checks []Check) {
 		checks = append(checks, totals[k].check(name, count, effective, scales[k]))
 	}
 	return checks
+}
+
+// replicas compares the mean energy of samples, in its deviations, with that of chains from them which exchange
+// states with hotter ones. The generator test is local: samples in which particles are where no noise takes
+// them from pass it.
+func (p Particles) replicas(x []float32, effective float64) Check {
+	m, err := wells.Melt(context.Background(), p.Particles, x, effective)
+	if err != nil {
+		return check(missing, "energy", 1, 0, fmt.Sprintf("chains of the equation diverge, so that nothing compares the samples with them: %v", err))
+	}
+	return check(tempered, "energy", (m.Law-m.Have)/m.Deviation, (m.Law-m.Have)/m.Error, fmt.Sprintf(
+		"the samples have a mean energy of %.4g ± %.2g, in units of the temperature, and chains from them that exchange states with hotter ones have %.4g: particles may be where they cannot leave",
+		m.Have, m.Deviation, m.Law))
 }

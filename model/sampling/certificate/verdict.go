@@ -22,6 +22,7 @@ const (
 	crossed  // a value, by chains
 	massed   // of wells
 	quadrant // of the plane
+	tempered // energies of particles
 	outside
 	values
 	broken
@@ -42,6 +43,7 @@ var bounds = map[kind]limits{
 	crossed:     {care: 0.1, refuse: 0.25, chance: wells.Chance},
 	massed:      {care: 0.1, refuse: 0.25, chance: 4},
 	quadrant:    {care: 0.05, refuse: 0.15, chance: fokkerplanck.Chance}, // of the plane
+	tempered:    {care: 0.3, refuse: 1, chance: 4},
 	outside:     {care: mostOutside, refuse: math.Inf(1)},
 	values:      {care: 0, refuse: 0.001},
 	broken:      {care: 0, refuse: 0},

@@ -59,6 +59,9 @@ type Result struct {
 	// not move the samples, and left them right.
 	Auto    bool `json:"auto"`
 	Settled bool `json:"settled"`
+	// Replicas of every chain at higher temperatures, and itself, that the last rounds had: of particles that
+	// did not leave places where they were not right. 0: none.
+	Replicas int `json:"replicas,omitempty"`
 }
 
 const (
@@ -68,6 +71,7 @@ const (
 	// thousands of steps, and a look at the samples as much as hundreds.
 	firstRound           = 100
 	firstRoundBeyondLine = 1000
+	firstRoundOfReplicas = 3000
 	mostSteps            = 1 << 30
 	// still is √(n/2) times the distance of two sets of n draws of one law that chance exceeds
 	// once in a hundred times.
@@ -102,6 +106,9 @@ func Run(ctx context.Context, x []float32, e Equation, o Options, right func(x [
 		if err == nil {
 			r.Steps, r.DT, r.Moved = w.steps, w.dt, apart(sorted(before), sorted(w.statistics()))
 			r.Seconds = time.Since(begin).Seconds()
+			if w.tempered {
+				r.Replicas = Ladder.Temperatures
+			}
 			return r, nil
 		}
 		if !errors.Is(err, simulate.ErrDiverged) {
@@ -118,7 +125,8 @@ const (
 	refined  = 0.25
 )
 
-// auto runs rounds. It does not begin one that would end beyond the limit.
+// auto runs rounds. It does not begin one that would end beyond the limit. Where particles stay where they are and
+// are not right, chains get replicas.
 func (w *walk) auto(ctx context.Context, begin time.Time, o Options, before [][]float64, right func(x []float32) bool) (settled bool, err error) {
 	limit := o.Limit
 	if limit == 0 {
@@ -130,22 +138,36 @@ func (w *walk) auto(ctx context.Context, begin time.Time, o Options, before [][]
 	if w.exact == nil && w.equation.System.Dim() > 1 {
 		round = firstRoundBeyondLine
 	}
-	for ; ; round = w.steps {
+	_, particles := w.equation.System.(sde.Particles)
+	for {
 		from := time.Now()
 		if err := w.run(ctx, round); err != nil {
 			return false, err
 		}
 		after := w.statistics()
+		took := time.Since(from).Seconds() / w.cost(round)
 		next := sorted(after)
 		drift, memory := paired(before, after, order)
+		rested := false
 		if apart(order, next) > noise || drift > drifts(len(before)) {
 			rounds = 0
-		} else if rounds++; (memory <= forgotten || rounds >= stillRounds) && right(w.x) {
+		} else {
+			rounds++
+			rested = memory <= forgotten || rounds >= stillRounds
+		}
+		if (rested || w.replicas) && right(w.x) {
 			return true, nil
 		}
 		before, order = after, next
-		took := time.Since(from)
-		if w.steps > mostSteps || time.Since(begin)+2*took > limit {
+		switch {
+		case w.replicas:
+			round *= 2
+		case rested && particles:
+			w.replicas, round = true, firstRoundOfReplicas
+		default:
+			round = w.steps
+		}
+		if w.steps > mostSteps || time.Since(begin).Seconds()+took*w.cost(round) > limit.Seconds() {
 			return false, nil
 		}
 	}

@@ -174,3 +174,39 @@ func TestSystems(t *testing.T) {
 		}
 	}
 }
+
+// Particles of some Morse kernels stay inside the cap of their potential, and the certificate refuses them. Chains
+// with replicas bring them out.
+func TestParticlesThatCannotLeave(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: half a minute under the race detector, of code that tests of package simulate run, too")
+	}
+	f, err := family.ByName("particles64d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	function, err := f.Function(1, 2062)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := function.System.(sde.Particles)
+	x := make([]float32, 48*p.Dim())
+	s := simulate.Scheme{DT: 0.0005, BurnIn: 20_000, Thin: 1, Chains: 48, Start: "1.5", Integrator: simulate.MALA}
+	if err := simulate.Chains(t.Context(), x, p, s, 1, 0, "test"); err != nil {
+		t.Fatal(err)
+	}
+	judge := func(x []float32) certificate.Certificate { return certificate.ByFunction(f, 1, 2062, p).Certify(x, p.Dim()) }
+	if c := judge(x); c.Verdict != certificate.Refused || !strings.Contains(c.Reasons[0], "have a mean energy") {
+		t.Errorf("particles that cannot leave are %v: %q", c.Verdict, c.Reasons)
+	}
+	// Before the replicas there are rounds without them.
+	r, err := repair.Run(t.Context(), x, repair.Equation{System: p}, repair.Options{Limit: time.Hour, Seed: 1}, func(x []float32) bool {
+		return judge(x).Verdict == certificate.Good
+	})
+	if err != nil || !r.Settled || r.Replicas != 16 {
+		t.Errorf("%+v, error %v", r, err)
+	}
+	if c := judge(x); c.Verdict != certificate.Good {
+		t.Errorf("after the repair they are %v: %q", c.Verdict, c.Reasons)
+	}
+}

@@ -24,6 +24,8 @@ type walk struct {
 	steps    int // without those of approach
 	dt       float64
 	finer    float64 // a part of the time step that is taken: 1, or less after a divergence
+	replicas bool    // of particles: chains have them from now on
+	tempered bool    // they have had them
 }
 
 func newWalk(x []float32, e Equation, seed uint64) *walk {
@@ -57,8 +59,49 @@ func (w *walk) advance(ctx context.Context, dt float64, steps int) (err error) {
 func (w *walk) run(ctx context.Context, steps int) error {
 	wanted, _ := w.timeSteps()
 	w.dt = wanted
+	if w.replicas {
+		return w.temper(ctx, steps)
+	}
 	w.steps += steps
 	return w.advance(ctx, w.dt, steps)
+}
+
+// Ladder has temperatures up to that at which clusters of particles64d melt, and Melting is how many steps
+// replicas take at them before they exchange states.
+var Ladder = simulate.Tempering{Temperatures: 16, Hottest: 6, Every: 10}
+
+const (
+	Melting = 1000
+	// Coarser than the time step of Euler–Maruyama's is that of MALA at first.
+	Coarser = 4
+	// stepOfReplica is the time of a step of all replicas, by MALA, beside that of a step without any.
+	stepOfReplica = 32
+	// mostTried are the samples that show which time step is accepted.
+	mostTried = 64
+)
+
+// temper takes steps along chains with replicas.
+func (w *walk) temper(ctx context.Context, steps int) (err error) {
+	particles := w.equation.System.(sde.Particles)
+	w.rounds++
+	first := w.x[:min(len(w.x), mostTried*particles.Dim())]
+	if w.dt, err = w.engine.AcceptedStep(ctx, first, particles, Coarser*w.dt, w.seed, w.rounds, "repair"); err == nil {
+		_, err = w.engine.Temper(ctx, w.x, particles, w.dt, Ladder, Melting, steps, w.seed, w.rounds, "repair")
+	}
+	if err != nil {
+		return fmt.Errorf("repair: %w", err)
+	}
+	w.steps += Melting + steps
+	w.tempered = true
+	return nil
+}
+
+// cost is what a round of so many steps costs, in steps without replicas.
+func (w *walk) cost(steps int) float64 {
+	if w.replicas {
+		return stepOfReplica * float64(Melting+steps)
+	}
+	return float64(steps)
 }
 
 const (

@@ -33,7 +33,8 @@ export function repaired(r, weights) {
     `The weights are ${weights.khat < 0.7 ? "reliable" : "unreliable"} (Pareto k̂ ${short(weights.khat)}, 0.7 at most).` : !r ? "" :
     `The repair moved the samples by ${r.steps.toLocaleString("en")} steps of ${short(r.dt)} in ${short(1000 * r.seconds)} ms. ` +
     `Their distribution changed by ${short(r.moved)} (Kolmogorov–Smirnov distance). ` +
-    (!r.auto ? "" : r.settled ? "The last round did not move them any more." : "The last round still moved them, or left them wrong.");
+    (r.replicas ? `In the last rounds each had replicas, at ${r.replicas} temperatures. ` : "") +
+    (!r.auto ? "" : r.settled && r.replicas ? "They left the samples right." : r.settled ? "The last round did not move them any more." : "The last round still moved them, or left them wrong.");
 }
 
 // warnings lists those that are not the certificate's own.
