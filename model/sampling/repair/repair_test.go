@@ -195,7 +195,9 @@ func TestParticlesThatCannotLeave(t *testing.T) {
 	if err := simulate.Chains(t.Context(), x, p, s, 1, 0, "test"); err != nil {
 		t.Fatal(err)
 	}
-	judge := func(x []float32) certificate.Certificate { return certificate.ByFunction(f, 1, 2062, p).Certify(x, p.Dim()) }
+	judge := func(x []float32) certificate.Certificate {
+		return certificate.ByFunction(f, 1, 2062, p).Certify(x, p.Dim())
+	}
 	if c := judge(x); c.Verdict != certificate.Refused || !strings.Contains(c.Reasons[0], "have a mean energy") {
 		t.Errorf("particles that cannot leave are %v: %q", c.Verdict, c.Reasons)
 	}
