@@ -1,6 +1,6 @@
 // Command tempering measures what replicas at higher temperatures are worth, in Markdown:
 //
-//	go run ./docs/benchmarks/tempering
+//	go run ./docs/benchmarks/tempering [-only Particles]
 //
 // For each equation all chains start in one well of the law. It measures the part of them that is in the
 // other well after a number of evaluations of the drift, which replicas share among themselves, and
@@ -9,10 +9,12 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
@@ -42,14 +44,19 @@ const (
 var evaluations = []int{8_000, 32_000, 128_000}
 
 func main() {
-	if err := measureAll(context.Background()); err != nil {
+	only := flag.String("only", "", "measure only examples with this in their name")
+	flag.Parse()
+	if err := measureAll(context.Background(), *only); err != nil {
 		fmt.Fprintf(os.Stderr, "tempering: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func measureAll(ctx context.Context) error {
+func measureAll(ctx context.Context, only string) error {
 	for _, e := range []example{doubleWell(), surface(), field()} {
+		if !strings.Contains(e.name, only) {
+			continue
+		}
 		system, err := e.system()
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.name, err)
@@ -77,7 +84,7 @@ func measureAll(ctx context.Context) error {
 		}
 		fmt.Println()
 	}
-	return particles(ctx)
+	return particles(ctx, only)
 }
 
 // measure is the part of the chains that ends in the other well.

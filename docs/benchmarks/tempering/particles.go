@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -18,14 +19,18 @@ import (
 
 // particles measures how well the energies of 16 chains of particles64d mix, for the held-out kernels of its
 // preset scaled.
-func particles(ctx context.Context) error {
+func particles(ctx context.Context, only string) error {
 	const (
+		name             = "Particles"
 		chains, perChain = 16, 32
 		until, apart     = 20., 0.1 // in time
 		dt               = 0.0005
 		seed             = 1
 		first, count     = 2048, 16 // functions
 	)
+	if !strings.Contains(name, only) {
+		return nil
+	}
 	f, err := family.ByName("particles64d")
 	if err != nil {
 		return err
@@ -35,8 +40,8 @@ func particles(ctx context.Context) error {
 	tempered.Tempering = simulate.Tempering{Temperatures: 16, Hottest: 6, Every: every}
 	longer := plain
 	longer.BurnIn, longer.Thin = plain.BurnIn*tempered.Tempering.Temperatures, plain.Thin*tempered.Tempering.Temperatures
-	fmt.Printf("### Particles\n\nKernels of particles64d, %d chains of %d samples each by MALA with steps of %g: mean energy V, R-hat of the energy, effect of the certificate's check of energies on the samples, seconds; without replicas after %g units of time, and after as many steps as all %d replicas take; exchanges accepted.\n\n",
-		chains, perChain, dt, until, tempered.Tempering.Temperatures)
+	fmt.Printf("### %s\n\nKernels of particles64d, %d chains of %d samples each by MALA with steps of %g: mean energy V, R-hat of the energy, effect of the certificate's check of energies on the samples, seconds; without replicas after %g units of time, and after as many steps as all %d replicas take; exchanges accepted.\n\n",
+		name, chains, perChain, dt, until, tempered.Tempering.Temperatures)
 	fmt.Printf("| kernel | without replicas | %d times as long | %d temperatures up to %g | exchanges accepted |\n|---|---|---|---|---|\n",
 		tempered.Tempering.Temperatures, tempered.Tempering.Temperatures, tempered.Tempering.Hottest)
 	for number := first; number < first+count; number++ {
