@@ -32,7 +32,8 @@ func (p *RadialPotential) At(r2 float64) (potential, force float64) {
 	return (p.Cells[k] - primitive(c, t)) / (2 * p.Force.Scale()), cubic(c, t)
 }
 
-// primitive is the integral of cubic from zero on.
+// primitive is the integral of cubic from zero on. Its products are rounded before they are added, on every
+// processor: samples of MALA depend on it.
 func primitive(c [4]float32, t float64) float64 {
-	return t * (float64(c[0]) + t*(float64(c[1])/2+t*(float64(c[2])/3+t*float64(c[3])/4)))
+	return float64(t * (float64(c[0]) + float64(t*(float64(c[1])/2+float64(t*(float64(c[2])/3+float64(t*float64(c[3])/4)))))))
 }

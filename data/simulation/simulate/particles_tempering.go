@@ -35,7 +35,7 @@ func (w *swarm) energy(l int) float64 {
 	v := w.mala.potential[l]
 	for k := range w.x {
 		x := float64(w.x[k][l])
-		v += float64(w.table.trap) * x * x
+		v += float64(float64(w.table.trap) * x * x)
 	}
 	return v
 }

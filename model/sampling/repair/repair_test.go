@@ -178,9 +178,6 @@ func TestSystems(t *testing.T) {
 // Particles of some Morse kernels stay inside the cap of their potential, and the certificate refuses them. Chains
 // with replicas bring them out.
 func TestParticlesThatCannotLeave(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: half a minute under the race detector, of code that tests of package simulate run, too")
-	}
 	f, err := family.ByName("particles64d")
 	if err != nil {
 		t.Fatal(err)
