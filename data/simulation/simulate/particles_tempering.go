@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -42,24 +41,29 @@ func (w *swarm) energy(l int) float64 {
 
 // Temper moves the states x [chains, p.Dim()] by MALA, each with replicas at higher temperatures that begin at
 // the same state. For so many quiet steps, in which the hot ones melt, they exchange nothing, and then steps with
-// exchanges follow. It returns the mean of 2V/Noise² of every chain over the second half of these. Chains run on
-// GOMAXPROCS goroutines, on which nothing depends. The contents of x are undefined after an error.
+// exchanges follow. The time step is the AcceptedStep from the first states, at most dt; it is returned with the
+// mean of 2V/Noise² of every chain over the second half of the steps with exchanges. Chains run on GOMAXPROCS
+// goroutines, on which nothing depends. The contents of x are undefined after an error.
 func (e *Engine) Temper(
 	ctx context.Context, x []float32, p sde.Particles, dt float64, t Tempering, quiet, steps int, seed, function uint64, purpose string,
-) ([]float64, error) {
+) (means []float64, accepted float64, err error) {
+	const tried = 64 // states
 	d := p.Dim()
+	if dt, err = e.AcceptedStep(ctx, x[:min(len(x), tried*d)], p, dt, seed, function, purpose); err != nil {
+		return nil, 0, err
+	}
 	s, err := continued(len(x), d, dt, steps)
 	if err != nil {
-		return nil, fmt.Errorf("function %d: %w", function, err)
+		return nil, 0, fmt.Errorf("function %d: %w", function, err)
 	}
 	s.Integrator, s.Tempering, s.BurnIn = MALA, t, 0
-	if err := errors.Join(p.Validate(), s.Fits(p)); err != nil {
-		return nil, fmt.Errorf("function %d: %w", function, err)
+	if err := s.Fits(p); err != nil {
+		return nil, 0, fmt.Errorf("function %d: %w", function, err)
 	}
 	stream := stream{seed, purpose, function}
-	means := make([]float64, s.Chains)
+	means = make([]float64, s.Chains)
 	width := widest / s.Tempering.Replicas()
-	return means, Each(ctx, (s.Chains+width-1)/width, func(ctx context.Context, block int) error {
+	return means, dt, Each(ctx, (s.Chains+width-1)/width, func(ctx context.Context, block int) error {
 		first := block * width
 		chains := min(width, s.Chains-first)
 		w := newSwarm(e, p, s)

@@ -114,7 +114,7 @@ func (p Particles) generator(x []float32, effective float64) (checks []Check) {
 func (p Particles) replicas(x []float32, effective float64) Check {
 	m, err := wells.Melt(context.Background(), p.Particles, x, effective)
 	if err != nil {
-		return check(missing, "energy", 1, 0, fmt.Sprintf("chains of the equation diverge, so that nothing compares the samples with them: %v", err))
+		return check(missing, "energy", 1, 0, fmt.Sprintf("chains of the equation fail, so that nothing compares the samples with them: %v", err))
 	}
 	return check(tempered, "energy", (m.Law-m.Have)/m.Deviation, (m.Law-m.Have)/m.Error, fmt.Sprintf(
 		"the samples have a mean energy of %.4g ± %.2g, in units of the temperature, and chains from them that exchange states with hotter ones have %.4g: particles may be where they cannot leave",

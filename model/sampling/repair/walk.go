@@ -76,21 +76,17 @@ const (
 	Coarser = 4
 	// stepOfReplica is the time of a step of all replicas, by MALA, beside that of a step without any.
 	stepOfReplica = 32
-	// mostTried are the samples that show which time step is accepted.
-	mostTried = 64
 )
 
 // temper takes steps along chains with replicas.
-func (w *walk) temper(ctx context.Context, steps int) (err error) {
+func (w *walk) temper(ctx context.Context, steps int) error {
 	particles := w.equation.System.(sde.Particles)
 	w.rounds++
-	first := w.x[:min(len(w.x), mostTried*particles.Dim())]
-	if w.dt, err = w.engine.AcceptedStep(ctx, first, particles, Coarser*w.dt, w.seed, w.rounds, "repair"); err == nil {
-		_, err = w.engine.Temper(ctx, w.x, particles, w.dt, Ladder, Melting, steps, w.seed, w.rounds, "repair")
-	}
+	_, dt, err := w.engine.Temper(ctx, w.x, particles, Coarser*w.dt, Ladder, Melting, steps, w.seed, w.rounds, "repair")
 	if err != nil {
 		return fmt.Errorf("repair: %w", err)
 	}
+	w.dt = dt
 	w.steps += Melting + steps
 	w.tempered = true
 	return nil

@@ -40,11 +40,7 @@ func Melt(ctx context.Context, p sde.Particles, x []float32, effective float64) 
 	if err != nil {
 		return m, fmt.Errorf("from the samples: %w", err)
 	}
-	dt, err := simulate.Fastest().AcceptedStep(ctx, from, p, repair.Coarser*walked.DT, seed, 0, "wells")
-	if err != nil {
-		return m, err
-	}
-	means, err := simulate.Fastest().Temper(ctx, from, p, dt, repair.Ladder, repair.Melting, exchange, seed, 0, "wells")
+	means, _, err := simulate.Fastest().Temper(ctx, from, p, repair.Coarser*walked.DT, repair.Ladder, repair.Melting, exchange, seed, 0, "wells")
 	if err != nil {
 		return m, err
 	}
