@@ -52,7 +52,7 @@ func (m *InProcess) dial(ctx context.Context, address string, _ int, greeting he
 	}
 	l.ctx, l.cancel = context.WithCancel(ctx)
 	go func() {
-		l.err = peer.accept(l.ctx, greeting, l)
+		l.err = fromStatus(toStatus(peer.accept(l.ctx, greeting, l))) // an error arrives as over gRPC
 		close(l.ended)
 	}()
 	select {

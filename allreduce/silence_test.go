@@ -60,7 +60,8 @@ func (m *InProcess) mute(c cluster, cut func(from, to int) bool) {
 }
 
 // A link between two ranks that carries nothing ends the ring on all of them within two
-// seconds, and the ranks that it should have brought something name the silent one.
+// seconds, and the ranks that it should have brought something name the silent one. The
+// others report only that a neighbour is lost.
 func TestSilentLink(t *testing.T) {
 	type pair struct{ from, to int }
 	for name, cuts := range map[string][]pair{"one way": {{0, 1}}, "both ways": {{0, 1}, {1, 0}}} {
@@ -100,6 +101,11 @@ func TestSilentLink(t *testing.T) {
 									if errors.Is(err, ErrSilent) && e.Peer != e.Silent[0] {
 										t.Errorf("rank %d blames %d for the silence of %v", e.Rank, e.Peer, e.Silent)
 									}
+								}
+							}
+							for r := 2; r < world; r++ {
+								if errors.Is(errs[r], ErrSilent) {
+									t.Errorf("rank %d, which hears all others, reports the silence of one: %v", r, errs[r])
 								}
 							}
 							if !named {
