@@ -10,6 +10,8 @@ import (
 
 	"github.com/gomlx/go-xla/compute/xla"
 	"github.com/gomlx/go-xla/pjrt"
+
+	"github.com/ergoflow/ergoflow/model/compute/products"
 )
 
 // canLoad: this program can load plugins.
@@ -64,9 +66,14 @@ func openXLA(name, path string) (b *Backend, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("backend %s: plugin %s does not load: %w", name, path, err)
 	}
-	device := processor()
 	if name == XLACUDA {
-		device = opened.DeviceDescription(0)
+		return &Backend{Name: name, Device: opened.DeviceDescription(0), OwnMemory: true, compute: opened}, nil
 	}
-	return &Backend{Name: name, Device: device, OwnMemory: name == XLACUDA, compute: opened}, nil
+	b = &Backend{Name: name, Device: processor(), compute: opened}
+	if products.Supported() {
+		if b.compute, err = products.Wrap(opened, path); err != nil {
+			return nil, fmt.Errorf("backend %s: plugin %s: %w", name, path, err)
+		}
+	}
+	return b, nil
 }
