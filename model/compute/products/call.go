@@ -8,46 +8,42 @@ import (
 	"unsafe"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/compute/xla"
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-/*
-#include "handler.h"
-*/
-import "C"
-
-// typedCall is the version of XLA's interface for custom calls that the plugin for the processor
-// lets programs register.
+// typedCall is the version of XLA's interface for custom calls for which the plugin for the
+// processor registers handlers.
 const typedCall = int32(4) // API_VERSION_TYPED_FFI
 
-// call adds a custom call of the kernel to a program.
+// customCall adds a custom call to a program. All arrays are row by row.
 //
-// The graph library has custom calls for its own use only, and of an older version of XLA's
-// interface. So this reaches for two of its internals; that they have not changed is tested, and
-// the linker sees whether customCall is there.
-func call(f *xla.Function, a, b compute.Value, p product) (compute.Value, error) {
-	rowMajor := [][]int{nil, nil}
-	results, err := customCall(f, C.TARGET_NAME, "", rowMajor, []shapes.Shape{shapes.Make(dtypes.Float32, p.result...)}, rowMajor[:1], a, b)
+// The graph library has custom calls for its own use alone, and of an older version of XLA's
+// interface. So this reaches for two of its internals: the method below, whose name the linker
+// checks, and the field in program, which the tests check.
+func customCall(f function, target, attributes string, results []shapes.Shape, arguments ...compute.Value) ([]compute.Value, error) {
+	inner, ok := f.Function.(*xla.Function)
+	if !ok {
+		return nil, fmt.Errorf("products: %T is no function of XLA", f.Function)
+	}
+	values, err := libraryCall(inner, target, "", make([][]int, len(arguments)), results, make([][]int, len(results)), arguments...)
 	if err != nil {
 		return nil, err
 	}
-	statements := program(f).Statements
-	attributes := statements[len(statements)-1].Attributes
-	if attributes["call_target_name"] != C.TARGET_NAME {
-		return nil, fmt.Errorf("products: the last statement of the program calls %v", attributes["call_target_name"])
+	statements := program(inner).Statements
+	written := statements[len(statements)-1].Attributes
+	if written["call_target_name"] != target {
+		return nil, fmt.Errorf("products: the last statement of the program calls %v", written["call_target_name"])
 	}
-	attributes["api_version"] = typedCall
-	attributes["backend_config"] = literal(fmt.Sprintf("{m = %d : i64, k = %d : i64, n = %d : i64, transposed_a = %d : i64, transposed_b = %d : i64}",
-		p.m, p.k, p.n, number(p.transposedA), number(p.transposedB)))
-	return results[0], nil
+	written["api_version"] = typedCall
+	written["backend_config"] = literal(attributes)
+	return values, nil
 }
 
-//go:linkname customCall github.com/gomlx/go-xla/compute/xla.(*Function).customCall
-func customCall(f *xla.Function, target, config string, operandLayouts [][]int,
-	results []shapes.Shape, resultLayouts [][]int, operands ...compute.Value) ([]compute.Value, error)
+//go:linkname libraryCall github.com/gomlx/go-xla/compute/xla.(*Function).customCall
+func libraryCall(f *xla.Function, target, config string, argumentLayouts [][]int,
+	results []shapes.Shape, resultLayouts [][]int, arguments ...compute.Value) ([]compute.Value, error)
 
 // program is the text of a function, as far as it has been built.
 func program(f *xla.Function) *stablehlo.Function {
@@ -60,10 +56,3 @@ type literal string
 
 // ToStableHLO is how the library asks for the text.
 func (l literal) ToStableHLO() string { return string(l) }
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}

@@ -15,12 +15,19 @@
 // SIZE is the size that XLA expects of a struct: without padding after the last field.
 #define SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
-// shared is one part of a product that several threads compute. Threads take the tasks in their
-// order. The one that calls XLA's handler waits only for tasks that others have begun, so it does
-// not matter when, or whether, the pool runs the helpers.
+// kernel is one call of a kernel, a product or a gradient.
 typedef struct {
-	const product *p; // not valid after the last task has ended
-	enum part part;
+	const void *data;
+	int64_t (*tasks)(const void *, int part);
+	void (*task)(const void *, int part, int64_t);
+} kernel;
+
+// shared is one part of a kernel that several threads compute. Threads take the tasks in their
+// order. The one that XLA calls waits only for tasks that others have begun, so it does not matter
+// when, or whether, the pool runs the helpers.
+typedef struct {
+	kernel k; // its data are not valid after the last task has ended
+	int part;
 	int64_t count;
 	pthread_mutex_t mutex;
 	pthread_cond_t done;
@@ -36,7 +43,7 @@ static void take(shared *s) {
 		s->next += share;
 		pthread_mutex_unlock(&s->mutex);
 		for (int64_t i = from; i < from + share; i++)
-			run_task(s->p, s->part, i);
+			s->k.task(s->k.data, s->part, i);
 		pthread_mutex_lock(&s->mutex);
 		s->ended += share;
 	}
@@ -61,14 +68,14 @@ static void help(void *data) {
 	leave(data);
 }
 
-// run computes one part of a product on up to threads threads. It returns 0 where there is no
+// run_part computes one part of a kernel on up to threads threads. It returns 0 where there is no
 // memory.
-static int run(XLA_FFI_CallFrame *f, const product *p, enum part part, int64_t threads) {
-	int64_t count = tasks(p, part);
+static int run_part(XLA_FFI_CallFrame *f, kernel k, int part, int64_t threads) {
+	int64_t count = k.tasks(k.data, part);
 	shared *s = calloc(1, sizeof *s);
 	if (!s)
 		return 0;
-	s->p = p, s->part = part, s->count = count, s->users = 1;
+	s->k = k, s->part = part, s->count = count, s->users = 1;
 	pthread_mutex_init(&s->mutex, NULL);
 	pthread_cond_init(&s->done, NULL);
 	for (int64_t i = 1; i < threads && i < count; i++) {
@@ -116,40 +123,92 @@ static void *array(const XLA_FFI_Args *args, int64_t i, int dtype, int64_t size)
 	return have == size ? b->data : NULL;
 }
 
-static XLA_FFI_Error *handle(XLA_FFI_CallFrame *f) {
-	if (f->extension_start && f->extension_start->type == XLA_FFI_Extension_Metadata) {
-		XLA_FFI_Metadata *m = ((XLA_FFI_Metadata_Extension *)f->extension_start)->metadata;
-		m->api_version.major_version = 0, m->api_version.minor_version = 1; // what xla.h declares
-		m->traits = 0;
-		return NULL;
-	}
+// metadata answers XLA's question for the version of its interface: the one in xla.h.
+static int metadata(XLA_FFI_CallFrame *f) {
+	if (!f->extension_start || f->extension_start->type != XLA_FFI_Extension_Metadata)
+		return 0;
+	XLA_FFI_Metadata *m = ((XLA_FFI_Metadata_Extension *)f->extension_start)->metadata;
+	m->api_version.major_version = 0, m->api_version.minor_version = 1;
+	m->traits = 0;
+	return 1;
+}
+
+// run computes a kernel.
+static XLA_FFI_Error *run(XLA_FFI_CallFrame *f, kernel k) {
+	int64_t threads = 1;
+	XLA_FFI_ThreadPool_NumThreads_Args pool = {SIZE(XLA_FFI_ThreadPool_NumThreads_Args, num_threads), NULL, f->ctx, &threads};
+	f->api->ThreadPool_NumThreads(&pool); // without a pool it leaves one thread
+	for (int part = 0; part < PARTS; part++)
+		if (!run_part(f, k, part, threads))
+			return failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "no memory for a kernel's tasks");
+	return NULL;
+}
+
+// multiply runs a product, and a layer where there is a bias.
+static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, int layer) {
 	const XLA_FFI_Attrs *attrs = &f->attrs;
 	product p = {.m = number(attrs, "m"), .k = number(attrs, "k"), .n = number(attrs, "n")};
 	int64_t a = number(attrs, "transposed_a"), b = number(attrs, "transposed_b");
-	if (p.m < 1 || p.k < 1 || p.n < 1 || a < 0 || b < 0 || f->args.size != 2 || f->rets.size != 1)
-		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, TARGET_NAME ": attributes m, k, n, transposed_a, transposed_b, two arguments and a result are expected");
+	if (p.m < 1 || p.k < 1 || p.n < 1 || a < 0 || b < 0 || f->args.size != 2 + layer || f->rets.size != 1 + layer)
+		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: attributes, arguments or results are missing");
 	p.transposed_a = a, p.transposed_b = b;
 	p.a = array(&f->args, 0, XLA_FFI_DataType_BF16, p.m * p.k);
 	p.b = array(&f->args, 1, XLA_FFI_DataType_BF16, p.k * p.n);
 	p.c = array(&f->rets, 0, XLA_FFI_DataType_F32, p.m * p.n);
-	if (!p.a || !p.b || !p.c)
-		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, TARGET_NAME ": arrays are not bfloat16 [m, k], bfloat16 [k, n] and float32 [m, n]");
+	if (layer) {
+		p.bias = array(&f->args, 2, XLA_FFI_DataType_F32, p.n);
+		p.active = array(&f->rets, 1, XLA_FFI_DataType_BF16, p.m * p.n);
+	}
+	if (!p.a || !p.b || !p.c || (layer && (!p.bias || !p.active)))
+		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an array has another type or size");
 	int64_t a_bytes = packed_a_bytes(&p), b_bytes = packed_b_bytes(&p);
 	char *packed = aligned_alloc(64, a_bytes + b_bytes);
-	if (!packed)
-		return failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, TARGET_NAME ": no memory for copies of the factors");
+	if (!packed && a_bytes + b_bytes > 0)
+		return failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "product: no memory for copies of the factors");
 	p.packed_a = (uint32_t *)packed, p.packed_b = (uint32_t *)(packed + a_bytes);
-	int64_t threads = 1;
-	XLA_FFI_ThreadPool_NumThreads_Args pool = {SIZE(XLA_FFI_ThreadPool_NumThreads_Args, num_threads), NULL, f->ctx, &threads};
-	f->api->ThreadPool_NumThreads(&pool); // without a pool it leaves one thread
-	int ok = 1;
-	for (enum part part = 0; ok && part < PARTS; part++)
-		ok = run(f, &p, part, threads);
+	XLA_FFI_Error *error = run(f, (kernel){&p, product_tasks, product_task});
 	free(packed);
-	return ok ? NULL : failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, TARGET_NAME ": no memory");
+	return error;
 }
 
-const char *register_handler(const char *path) {
+static XLA_FFI_Error *handle_product(XLA_FFI_CallFrame *f) { return metadata(f) ? NULL : multiply(f, 0); }
+static XLA_FFI_Error *handle_layer(XLA_FFI_CallFrame *f) { return metadata(f) ? NULL : multiply(f, 1); }
+
+static XLA_FFI_Error *handle_gradient(XLA_FFI_CallFrame *f) {
+	if (metadata(f))
+		return NULL;
+	gelu_gradient g = {.m = number(&f->attrs, "m"), .n = number(&f->attrs, "n")};
+	if (g.m < 1 || g.n < 1 || f->args.size != 2 || f->rets.size != 2)
+		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "gradient: attributes, arguments or results are missing");
+	g.dy = array(&f->args, 0, XLA_FFI_DataType_F32, g.m * g.n);
+	g.x = array(&f->args, 1, XLA_FFI_DataType_F32, g.m * g.n);
+	g.dx = array(&f->rets, 0, XLA_FFI_DataType_BF16, g.m * g.n);
+	g.sums = array(&f->rets, 1, XLA_FFI_DataType_F32, g.n);
+	if (!g.dy || !g.x || !g.dx || !g.sums)
+		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "gradient: an array has another type or size");
+	if (!(g.partial = aligned_alloc(64, partial_bytes(&g))))
+		return failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "gradient: no memory for sums");
+	XLA_FFI_Error *error = run(f, (kernel){&g, gradient_tasks, gradient_task});
+	free(g.partial);
+	return error;
+}
+
+// handlers by the names of their targets.
+static const struct {
+	const char *target;
+	XLA_FFI_Handler *handler;
+} handlers[] = {{PRODUCT_TARGET, handle_product}, {LAYER_TARGET, handle_layer}, {GRADIENT_TARGET, handle_gradient}};
+
+// error_text is the text of an error of PJRT.
+static const char *error_text(const PJRT_Api *api, PJRT_Error *error) {
+	PJRT_Error_Message_Args message = {SIZE(PJRT_Error_Message_Args, message_size), NULL, error, NULL, 0};
+	api->Error_Message(&message);
+	static char text[512];
+	snprintf(text, sizeof text, "%.*s", (int)message.message_size, message.message);
+	return text;
+}
+
+const char *register_handlers(const char *path) {
 	void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
 	if (!plugin)
 		return "the plugin is not loaded";
@@ -160,16 +219,15 @@ const char *register_handler(const char *path) {
 	for (PJRT_Extension_Base *e = api->extension_start; e; e = e->next) {
 		if (e->type != PJRT_Extension_Type_FFI || e->struct_size < sizeof(PJRT_FFI_Extension))
 			continue;
-		PJRT_FFI_Register_Handler_Args args = {SIZE(PJRT_FFI_Register_Handler_Args, traits),
-						       TARGET_NAME, strlen(TARGET_NAME), handle, "Host", strlen("Host"), 0};
-		PJRT_Error *error = ((PJRT_FFI_Extension *)e)->register_handler(&args);
-		if (!error)
-			return NULL;
-		PJRT_Error_Message_Args message = {SIZE(PJRT_Error_Message_Args, message_size), NULL, error, NULL, 0};
-		api->Error_Message(&message);
-		static char text[512];
-		snprintf(text, sizeof text, "%.*s", (int)message.message_size, message.message);
-		return text;
+		for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
+			PJRT_FFI_Register_Handler_Args args = {SIZE(PJRT_FFI_Register_Handler_Args, traits),
+							       handlers[i].target, strlen(handlers[i].target),
+							       handlers[i].handler, "Host", strlen("Host"), 0};
+			PJRT_Error *error = ((PJRT_FFI_Extension *)e)->register_handler(&args);
+			if (error)
+				return error_text(api, error);
+		}
+		return NULL;
 	}
 	return "the plugin takes no custom calls";
 }

@@ -1,11 +1,13 @@
 #ifndef ERGOFLOW_PRODUCTS_HANDLER_H_
 #define ERGOFLOW_PRODUCTS_HANDLER_H_
 
-// register_handler makes the kernel known to the programs of the PJRT plugin at path, which is
-// loaded already, as the target of custom calls named TARGET_NAME. It returns NULL, or why that
-// failed; the text lives as long as the process.
-const char *register_handler(const char *path);
+// register_handlers makes the kernels known to the programs of the PJRT plugin at path, which is
+// loaded already, as targets of custom calls. It returns NULL, or why that failed; the text lives
+// as long as the process.
+const char *register_handlers(const char *path);
 
-#define TARGET_NAME "ergoflow_product"
+#define PRODUCT_TARGET "ergoflow_product"
+#define LAYER_TARGET "ergoflow_layer"
+#define GRADIENT_TARGET "ergoflow_gelu_gradient"
 
 #endif

@@ -1,12 +1,5 @@
 //go:build linux && cgo && amd64
 
-// Package products multiplies matrices of bfloat16 inside XLA's programs for the processor.
-//
-// XLA's plugin for the processor has a fast kernel for some products of bfloat16 only; for the
-// others it widens the factors and multiplies in float32. [Wrap] gives a backend whose programs
-// call the kernel of this package instead (kernel.c), which is for processors with AVX512-BF16:
-// a call costs a quarter of XLA's product in float32. XLA calls it by its interface for custom
-// calls (handler.c), on its own threads.
 package products
 
 /*
@@ -22,30 +15,34 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/notimplemented"
 	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/go-xla/compute/xla"
 )
 
-// Supported reports whether this processor has the instructions of the kernel.
+// Supported reports whether this processor has the instructions of the kernels.
 func Supported() bool { return C.supported() != 0 }
 
 // Wrap returns a backend like b, an [xla.Backend] for the processor whose plugin was loaded from
 // path. In the main functions of its programs products of bfloat16 with a float32 result call
-// this package's kernel, where [dimensions] can say how. The processor must be [Supported].
+// this package's kernel, where [matrices] can say how; [Available] is true. The processor must be
+// [Supported].
 func Wrap(b compute.Backend, path string) (compute.Backend, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
-	if failed := C.register_handler(name); failed != nil {
+	if failed := C.register_handlers(name); failed != nil {
 		return nil, fmt.Errorf("products of bfloat16: %s", C.GoString(failed))
 	}
 	return backend{b}, nil
 }
 
 type backend struct{ compute.Backend }
+
+func (b backend) callsKernels() {}
 
 func (b backend) Builder(name string) compute.Builder {
 	return builder{b.Backend.Builder(name)}
@@ -55,7 +52,54 @@ type builder struct{ compute.Builder }
 
 func (b builder) Main() compute.Function { return function{b.Builder.Main()} }
 
+// NewFunction returns the name of a kernel, see call in graph.go.
+func (b builder) NewFunction(name string) (compute.Function, error) { return &kernel{name: name}, nil }
+
+// OpShape of a parameter of a kernel is the parameter itself.
+func (b builder) OpShape(v compute.Value) (shapes.Shape, error) {
+	if s, ok := v.(shapes.Shape); ok {
+		return s, nil
+	}
+	return b.Builder.OpShape(v)
+}
+
+// kernel stands for a kernel where the graph library expects a function. Its parameters are their
+// shapes.
+type kernel struct {
+	notimplemented.Function
+	name string
+}
+
+func (k *kernel) Name() string             { return k.name }
+func (k *kernel) Parent() compute.Function { return nil }
+func (k *kernel) Parameter(_ string, s shapes.Shape, _ *compute.ShardingSpec) (compute.Value, error) {
+	return s, nil
+}
+func (k *kernel) Return([]compute.Value, []*compute.ShardingSpec) error { return nil }
+
 type function struct{ compute.Function }
+
+// Call calls a kernel.
+func (f function) Call(called compute.Function, arguments ...compute.Value) ([]compute.Value, error) {
+	var s []shapes.Shape
+	for _, a := range arguments {
+		shape, err := f.Shape(a)
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, shape)
+	}
+	kind, _, _ := strings.Cut(called.Name(), " ")
+	switch {
+	case kind == "layer" && len(s) == 3 && s[0].Rank() == 2 && s[1].Rank() == 2:
+		m, k, n := s[0].Dimensions[0], s[0].Dimensions[1], s[1].Dimensions[1]
+		return customCall(f, C.LAYER_TARGET, product{m: m, k: k, n: n}.attributes(), []shapes.Shape{float32s(m, n), bfloat16s(m, n)}, arguments...)
+	case kind == "gradient" && len(s) == 2 && s[0].Rank() == 2:
+		m, n := s[0].Dimensions[0], s[0].Dimensions[1]
+		return customCall(f, C.GRADIENT_TARGET, fmt.Sprintf("{m = %d : i64, n = %d : i64}", m, n), []shapes.Shape{bfloat16s(m, n), float32s(n)}, arguments...)
+	}
+	return nil, fmt.Errorf("products: no kernel %q for %v", called.Name(), s)
+}
 
 // DotGeneral calls the kernel of this package for the products that it can compute.
 func (f function) DotGeneral(
@@ -66,8 +110,7 @@ func (f function) DotGeneral(
 	library := func() (compute.Value, error) {
 		return f.Function.DotGeneral(lhs, lhsContracting, lhsBatch, rhs, rhsContracting, rhsBatch, config)
 	}
-	inner, ok := f.Function.(*xla.Function)
-	if !ok || len(lhsBatch) > 0 || config.OutputDType != dtypes.Float32 || config.AccumulatorDType != dtypes.InvalidDType {
+	if len(lhsBatch) > 0 || config.OutputDType != dtypes.Float32 || config.AccumulatorDType != dtypes.InvalidDType {
 		return library()
 	}
 	a, errA := f.Shape(lhs)
@@ -82,7 +125,11 @@ func (f function) DotGeneral(
 	if !ok {
 		return library()
 	}
-	return call(inner, lhs, rhs, p)
+	results, err := customCall(f, C.PRODUCT_TARGET, p.attributes(), []shapes.Shape{float32s(p.result...)}, lhs, rhs)
+	if err != nil {
+		return nil, err
+	}
+	return results[0], nil
 }
 
 // product is the product of two arrays as one of matrices.
@@ -90,6 +137,19 @@ type product struct {
 	m, k, n                  int // [m, k] by [k, n]
 	transposedA, transposedB bool
 	result                   []int // dimensions of the result
+}
+
+// attributes are those of a custom call, as handler.c reads them.
+func (p product) attributes() string {
+	return fmt.Sprintf("{m = %d : i64, k = %d : i64, n = %d : i64, transposed_a = %d : i64, transposed_b = %d : i64}",
+		p.m, p.k, p.n, number(p.transposedA), number(p.transposedB))
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // matrices views the arrays as matrices: their contracted axes, in the same order, must be their
@@ -130,6 +190,4 @@ func end(axes []int, rank int) (last, ok bool) {
 	return last, last || first == 0
 }
 
-func size(dimensions []int) int {
-	return shapes.Make(dtypes.Float32, dimensions...).Size()
-}
+func size(dimensions []int) int { return float32s(dimensions...).Size() }

@@ -99,8 +99,12 @@ func (n network) combine(code, h *graph.Node, axes string) *graph.Node {
 }
 
 func (n network) dense(name string, x *graph.Node) *graph.Node {
-	product := n.precision.Product(x, n.parameters[name+".weight"])
-	return graph.Add(product, graph.ExpandAxes(n.parameters[name+".bias"], 0))
+	return n.precision.Layer(x, n.parameters[name+".weight"], n.parameters[name+".bias"])
+}
+
+// denseGELU is GELU of dense.
+func (n network) denseGELU(name string, x *graph.Node) *graph.Node {
+	return n.precision.GELULayer(x, n.parameters[name+".weight"], n.parameters[name+".bias"])
 }
 
 // numbers returns [s, emb(s)] of every field that is a single number, each [n, width].
@@ -122,17 +126,17 @@ func (n network) branch(f velocity.Input, values *graph.Node, numbers []*graph.N
 		h = graph.ExpandAxes(values, -1) // one channel
 	}
 	for _, v := range n.config.convolutions(f) {
-		h = layers.GELU(n.convolution(v, h))
+		h = n.convolution(v, h)
 	}
 	h = graph.Reshape(h, h.Shape().Dimensions[0], -1)
 	if len(numbers) > 0 {
 		h = graph.Concatenate(append([]*graph.Node{h}, numbers...), -1)
 	}
-	h = layers.GELU(n.dense(f.Name+".hidden", h))
+	h = n.denseGELU(f.Name+".hidden", h)
 	return n.dense(f.Name+".output", h)
 }
 
-// convolution is a cross-correlation of h [n, nodes…, in] with stride 2 and zero
+// convolution is GELU of a cross-correlation of h [n, nodes…, in] with stride 2 and zero
 // padding of half the kernel on both sides of an axis: [n, ⌈nodes/2⌉…, out].
 //
 // It is one product of the shifted copies of h, side by side, with the weights
@@ -151,8 +155,8 @@ func (n network) convolution(v convolution, h *graph.Node) *graph.Node {
 	}
 	rows, columns := functions*product(v.nodes), v.fanIn()
 	copies := graph.Reshape(graph.Concatenate(shifted, -1), rows, columns)
-	result := n.precision.Product(copies, graph.Reshape(n.parameters[v.name+".weight"], columns, v.out))
-	result = graph.Add(result, graph.ExpandAxes(n.parameters[v.name+".bias"], 0))
+	weight := graph.Reshape(n.parameters[v.name+".weight"], columns, v.out)
+	result := n.precision.GELULayer(copies, weight, n.parameters[v.name+".bias"])
 	dimensions := append([]int{functions}, v.nodes...)
 	return graph.Reshape(result, append(dimensions, v.out)...)
 }
@@ -207,7 +211,7 @@ func (n network) trunk(x, t *graph.Node) *graph.Node {
 		graph.Reshape(time, rows, c.TimeEmbedding),
 	}, -1)
 	for i := range c.TrunkDepth {
-		h = layers.GELU(n.dense(fmt.Sprintf("trunk.hidden%d", i), h))
+		h = n.denseGELU(fmt.Sprintf("trunk.hidden%d", i), h)
 	}
 	return h
 }

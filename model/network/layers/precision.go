@@ -3,6 +3,7 @@ package layers
 import (
 	"strings"
 
+	"github.com/ergoflow/ergoflow/model/compute/products"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -32,6 +33,34 @@ func (p Precision) Product(x, w *graph.Node) *graph.Node {
 		return p.Einsum("nk,km->nm", x, w)
 	}
 	return graph.Dot(x, w).MatMul()
+}
+
+// Layer is x·w + b for x [n, k], w [k, m] and b [m].
+func (p Precision) Layer(x, w, b *graph.Node) *graph.Node {
+	return graph.Add(p.Product(x, w), graph.ExpandAxes(b, 0))
+}
+
+// GELULayer is GELU(x·w + b). In bfloat16 one kernel computes it where there is one, and another
+// the gradient of what GELU is taken of, so that no other array is written between products:
+//
+//	y = x·w + b, ∂L/∂y = ∂L/∂GELU(y) ⊙ GELU′(y), ∂L/∂b = Σ ∂L/∂y, ∂L/∂x = ∂L/∂y·wᵀ, ∂L/∂w = xᵀ·∂L/∂y
+func (p Precision) GELULayer(x, w, b *graph.Node) *graph.Node {
+	defined := func(in []*graph.Node) *graph.Node { return GELU(p.Layer(in[0], in[1], in[2])) }
+	if p != BFloat16 || !products.Available(x.Graph()) {
+		return defined([]*graph.Node{x, w, b})
+	}
+	y, active := products.GELULayer(rounded(x), rounded(w), b)
+	computed := func(in []*graph.Node) *graph.Node {
+		result, _ := graph.InternalFusedOpCaller(
+			func() *graph.Node { return graph.ConvertDType(active, dtypes.Float32) },
+			func() *graph.Node { return defined(in) }, true)
+		return result
+	}
+	return withGradient(computed, func(d *graph.Node) []*graph.Node {
+		dy, db := products.GELUGradient(d, y)
+		dy = graph.ConvertDType(dy, dtypes.Float32)
+		return []*graph.Node{roundedEinsum("nm", "km", "nk", dy, w), roundedEinsum("nk", "nm", "km", x, dy), db}
+	}, x, w, b)
 }
 
 // Einsum is the Einstein summation of an equation such as "nqd,kqd->ndk". Every index

@@ -3,10 +3,7 @@
 
 #include "kernel.h"
 
-#include <immintrin.h>
-#include <string.h>
-
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
+#include "vectors.h"
 
 // VDPBF16PS adds the two products of a pair of neighbouring bfloat16 to a float32. So both
 // factors are read in pairs along k, a pair in 32 bits; where k is odd, the last pair has a zero.
@@ -18,24 +15,27 @@
 // Copies of the factors:
 //
 //	a  [blocks][pairs][BLOCK], only where a is transposed or k is odd
-//	b  [panels][pairs][COLUMNS]
+//	b  [panels][pairs][COLUMNS], but for a single row of c, where every pair is read once
 enum { ROWS = 6, COLUMNS = 64, VECTORS = COLUMNS / 16, BLOCK = 48, DEPTH = 128 };
 
 // STRIP is how many pairs a task packs.
 enum { STRIP = 128 };
 
-static int64_t over(int64_t n, int64_t d) { return (n + d - 1) / d; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t pairs(const product *p) { return over(p->k, 2); }
 static int64_t blocks(const product *p) { return over(p->m, BLOCK); }
 static int64_t panels(const product *p) { return over(p->n, COLUMNS); }
 static int packs_a(const product *p) { return p->transposed_a || p->k % 2; }
+static int single_row(const product *p) { return p->m == 1 && !p->transposed_b && !p->bias; }
 
 int64_t packed_a_bytes(const product *p) { return packs_a(p) ? 4 * blocks(p) * pairs(p) * BLOCK : 0; }
-int64_t packed_b_bytes(const product *p) { return 4 * panels(p) * pairs(p) * COLUMNS; }
+int64_t packed_b_bytes(const product *p) { return single_row(p) ? 0 : 4 * panels(p) * pairs(p) * COLUMNS; }
 
-// first is a mask of the first n of 16 lanes.
-static __mmask16 first(int64_t n) { return n >= 16 ? 0xffff : n <= 0 ? 0 : (1u << n) - 1; }
+// pair_of is the pairs of 16 columns of two rows of which the mask says what there is.
+INLINE __m512i pair_of(const uint16_t *low, __mmask16 have, const uint16_t *high, __mmask16 both) {
+	__m512i l = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(have, low));
+	__m512i h = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(both, high));
+	return _mm512_or_si512(l, _mm512_slli_epi32(h, 16));
+}
 
 // interleave copies the pairs [from, to) of k of the columns [lo, lo+width) of a matrix
 // [k, columns] to [pairs][width]. Columns beyond the last are zeros.
@@ -46,10 +46,7 @@ TARGET static void interleave(const uint16_t *x, int64_t k, int64_t columns, int
 		const uint16_t *high = low + columns;
 		for (int64_t i = 0; i < width; i += 16) {
 			__mmask16 have = first(columns - lo - i);
-			__m512i l = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(have, low + i));
-			__mmask16 both = 2 * p + 1 < k ? have : 0;
-			__m512i h = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(both, high + i));
-			_mm512_store_si512(out + p * width + i, _mm512_or_si512(l, _mm512_slli_epi32(h, 16)));
+			_mm512_store_si512(out + p * width + i, pair_of(low + i, have, high + i, 2 * p + 1 < k ? have : 0));
 		}
 	}
 }
@@ -75,9 +72,8 @@ static void transpose(const uint16_t *x, int64_t k, int64_t columns, int64_t lo,
 // tile adds the products of count pairs to rows × COLUMNS elements of c, or sets them. The pair p
 // of row r of a is at a[r·row + p·pair], those of b at b[p·COLUMNS]. c has n elements in a row, of
 // which mask says which belong to the tile.
-TARGET static inline __attribute__((always_inline)) void tile(int rows, int64_t count, const uint32_t *a, int64_t row,
-							      int64_t pair, const uint32_t *b, float *c, int64_t n,
-							      const __mmask16 mask[VECTORS], int add) {
+INLINE void tile(int rows, int64_t count, const uint32_t *a, int64_t row, int64_t pair, const uint32_t *b, float *c,
+		 int64_t n, const __mmask16 mask[VECTORS], int add) {
 	__m512 sum[ROWS][VECTORS];
 	for (int r = 0; r < rows; r++)
 		for (int v = 0; v < VECTORS; v++)
@@ -95,6 +91,19 @@ TARGET static inline __attribute__((always_inline)) void tile(int rows, int64_t 
 	for (int r = 0; r < rows; r++)
 		for (int v = 0; v < VECTORS; v++)
 			_mm512_mask_storeu_ps(c + r * n + 16 * v, mask[v], sum[r][v]);
+}
+
+// activate adds the bias to a block of rows of a panel of c, and writes its GELU.
+TARGET static void activate(const product *p, int64_t block, int64_t panel, const __mmask16 mask[VECTORS]) {
+	int64_t lo = panel * COLUMNS;
+	for (int64_t r = block * BLOCK; r < least((block + 1) * BLOCK, p->m); r++)
+		for (int v = 0; v < VECTORS; v++) {
+			int64_t at = lo + 16 * v;
+			__m512 x = _mm512_add_ps(_mm512_maskz_loadu_ps(mask[v], p->c + r * p->n + at),
+						 _mm512_maskz_loadu_ps(mask[v], p->bias + at));
+			_mm512_mask_storeu_ps(p->c + r * p->n + at, mask[v], x);
+			store_rounded(p->active + r * p->n + at, mask[v], gelu(x));
+		}
 }
 
 // multiply computes a block of rows of a panel.
@@ -126,15 +135,38 @@ TARGET static void multiply(const product *p, int64_t block, int64_t panel) {
 			}
 		}
 	}
+	if (p->bias)
+		activate(p, block, panel, mask);
+}
+
+// multiply_row computes a panel of the only row of c.
+TARGET static void multiply_row(const product *p, int64_t panel) {
+	int64_t lo = panel * COLUMNS;
+	__m512 sum[VECTORS];
+	for (int v = 0; v < VECTORS; v++)
+		sum[v] = _mm512_setzero_ps();
+	for (int64_t i = 0; i < pairs(p); i++) {
+		int both = 2 * i + 1 < p->k;
+		uint32_t x = p->a[2 * i] | (both ? (uint32_t)p->a[2 * i + 1] << 16 : 0);
+		const uint16_t *row = p->b + 2 * i * p->n + lo;
+		for (int v = 0; v < VECTORS; v++) {
+			__mmask16 have = first(p->n - lo - 16 * v);
+			__m512i y = pair_of(row + 16 * v, have, row + p->n + 16 * v, both ? have : 0);
+			sum[v] = _mm512_dpbf16_ps(sum[v], (__m512bh)_mm512_set1_epi32(x), (__m512bh)y);
+		}
+	}
+	for (int v = 0; v < VECTORS; v++)
+		_mm512_mask_storeu_ps(p->c + lo + 16 * v, first(p->n - lo - 16 * v), sum[v]);
 }
 
 static int64_t strips(const product *p) { return over(pairs(p), STRIP); }
-static int64_t tasks_of_a(const product *p) { return packs_a(p) ? blocks(p) * strips(p) : 0; }
+static int64_t tasks_of_a(const product *p) { return packs_a(p) && !single_row(p) ? blocks(p) * strips(p) : 0; }
 
-int64_t tasks(const product *p, enum part part) {
-	if (part == MULTIPLY)
+int64_t product_tasks(const void *data, int part) {
+	const product *p = data;
+	if (part == 1)
 		return blocks(p) * panels(p);
-	return tasks_of_a(p) + panels(p) * strips(p);
+	return tasks_of_a(p) + (single_row(p) ? 0 : panels(p) * strips(p));
 }
 
 // pack copies one strip of a factor.
@@ -151,17 +183,21 @@ static void pack(const product *p, int64_t task) {
 							   p->packed_b + i * pairs(p) * COLUMNS);
 }
 
-void run_task(const product *p, enum part part, int64_t task) {
-	if (part == MULTIPLY)
-		multiply(p, task / panels(p), task % panels(p));
-	else
+void product_task(const void *data, int part, int64_t task) {
+	const product *p = data;
+	if (part == 0)
 		pack(p, task);
+	else if (single_row(p))
+		multiply_row(p, task);
+	else
+		multiply(p, task / panels(p), task % panels(p));
 }
 
 int supported(void) {
 	__builtin_cpu_init();
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bf16");
+	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+	       __builtin_cpu_supports("avx512bf16");
 }
 
 #endif
