@@ -17,12 +17,12 @@ import (
 // processor registers handlers.
 const typedCall = int32(4) // API_VERSION_TYPED_FFI
 
-// customCall adds a custom call to a program. All arrays are row by row.
+// customCall adds a call of a kernel to a program. All arrays are row by row.
 //
 // The graph library has custom calls for its own use alone, and of an older version of XLA's
 // interface. So this reaches for two of its internals: the method below, whose name the linker
 // checks, and the field in program, which the tests check.
-func customCall(f function, target, attributes string, results []shapes.Shape, arguments ...compute.Value) ([]compute.Value, error) {
+func customCall(f function, target string, p product, results []shapes.Shape, arguments ...compute.Value) ([]compute.Value, error) {
 	inner, ok := f.Function.(*xla.Function)
 	if !ok {
 		return nil, fmt.Errorf("products: %T is no function of XLA", f.Function)
@@ -37,7 +37,7 @@ func customCall(f function, target, attributes string, results []shapes.Shape, a
 		return nil, fmt.Errorf("products: the last statement of the program calls %v", written["call_target_name"])
 	}
 	written["api_version"] = typedCall
-	written["backend_config"] = literal(attributes)
+	written["backend_config"] = literal(p.attributes())
 	return values, nil
 }
 

@@ -15,35 +15,43 @@
 // SIZE is the size that XLA expects of a struct: without padding after the last field.
 #define SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
-// kernel is one call of a kernel, a product or a gradient.
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// kernel is how a product is computed.
 typedef struct {
-	const void *data;
-	int64_t (*tasks)(const void *, int part);
-	void (*task)(const void *, int part, int64_t);
+	int64_t (*scratch)(const product *, int workers);
+	int64_t (*tasks)(const product *, int part);
+	void (*task)(const product *, int part, int64_t task, int worker);
 } kernel;
 
-// shared is one part of a kernel that several threads compute. Threads take the tasks in their
+static const kernel of_product = {product_scratch, product_tasks, product_task};
+static const kernel of_deep = {deep_scratch, deep_tasks, deep_task};
+
+// shared is one part of a product that several threads compute. Threads take the tasks in their
 // order. The one that XLA calls waits only for tasks that others have begun, so it does not matter
 // when, or whether, the pool runs the helpers.
 typedef struct {
-	kernel k; // its data are not valid after the last task has ended
+	const kernel *k;
+	const product *p; // not valid after the last task has ended
 	int part;
 	int64_t count;
 	pthread_mutex_t mutex;
 	pthread_cond_t done;
-	int64_t next, ended, users; // under mutex
+	int64_t next, ended; // under mutex
+	int workers, users;  // under mutex: those that have begun, and those that may still
 } shared;
 
 // take runs tasks until none is left.
 static void take(shared *s) {
 	pthread_mutex_lock(&s->mutex);
+	int worker = s->workers++;
 	while (s->next < s->count) {
 		// A few tasks at a time, fewer toward the end.
 		int64_t from = s->next, share = 1 + (s->count - from) / (4 * (s->users + 1));
 		s->next += share;
 		pthread_mutex_unlock(&s->mutex);
 		for (int64_t i = from; i < from + share; i++)
-			s->k.task(s->k.data, s->part, i);
+			s->k->task(s->p, s->part, i, worker);
 		pthread_mutex_lock(&s->mutex);
 		s->ended += share;
 	}
@@ -68,20 +76,19 @@ static void help(void *data) {
 	leave(data);
 }
 
-// run_part computes one part of a kernel on up to threads threads. It returns 0 where there is no
+// run_part computes one part of a product on up to threads threads. It returns 0 where there is no
 // memory.
-static int run_part(XLA_FFI_CallFrame *f, kernel k, int part, int64_t threads) {
-	int64_t count = k.tasks(k.data, part);
+static int run_part(XLA_FFI_CallFrame *f, const kernel *k, const product *p, int part, int64_t threads) {
+	int64_t count = k->tasks(p, part);
+	if (count == 0)
+		return 1;
 	shared *s = calloc(1, sizeof *s);
 	if (!s)
 		return 0;
-	s->k = k, s->part = part, s->count = count, s->users = 1;
+	s->k = k, s->p = p, s->part = part, s->count = count, s->users = least(threads, count);
 	pthread_mutex_init(&s->mutex, NULL);
 	pthread_cond_init(&s->done, NULL);
-	for (int64_t i = 1; i < threads && i < count; i++) {
-		pthread_mutex_lock(&s->mutex);
-		s->users++;
-		pthread_mutex_unlock(&s->mutex);
+	for (int64_t i = 1; i < least(threads, count); i++) {
 		XLA_FFI_ThreadPool_Schedule_Args schedule = {SIZE(XLA_FFI_ThreadPool_Schedule_Args, data), NULL, f->ctx, help, s};
 		// It fails only without a pool, and then there is one thread.
 		f->api->ThreadPool_Schedule(&schedule);
@@ -112,10 +119,12 @@ static int64_t number(const XLA_FFI_Attrs *attrs, const char *name) {
 	return -1;
 }
 
-// array is the data of an argument or a result; NULL where it has not that type and size.
+// array is the data of an argument or a result; NULL where there is none of that type and size.
 static void *array(const XLA_FFI_Args *args, int64_t i, int dtype, int64_t size) {
+	if (i >= args->size || args->types[i] != XLA_FFI_ArgType_BUFFER)
+		return NULL;
 	const XLA_FFI_Buffer *b = args->args[i];
-	if (args->types[i] != XLA_FFI_ArgType_BUFFER || b->dtype != dtype)
+	if (b->dtype != dtype)
 		return NULL;
 	int64_t have = 1;
 	for (int64_t d = 0; d < b->rank; d++)
@@ -133,71 +142,66 @@ static int metadata(XLA_FFI_CallFrame *f) {
 	return 1;
 }
 
-// run computes a kernel.
-static XLA_FFI_Error *run(XLA_FFI_CallFrame *f, kernel k) {
+// role of a call: what handlers says of its target.
+enum role { PRODUCT, LAYER, LAYER_GRADIENT, GELU_GRADIENT };
+
+// multiply computes the product that a call describes.
+static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
+	if (metadata(f))
+		return NULL;
+	const XLA_FFI_Attrs *attrs = &f->attrs;
+	product p = {.m = number(attrs, "m"), .k = number(attrs, "k"), .n = number(attrs, "n")};
+	int64_t a = number(attrs, "transposed_a"), b = number(attrs, "transposed_b"), sizes[] = {p.m * p.k, p.k * p.n, p.m * p.n};
+	p.transposed_a = a == 1, p.transposed_b = b == 1;
+	int gradient = role == LAYER_GRADIENT || role == GELU_GRADIENT;
+	int ok = p.m > 0 && p.n > 0 && (role == GELU_GRADIENT ? p.k == 0 : p.k > 0) && a >= 0 && b >= 0;
+	int i = 0, o = 0; // arguments and results so far
+	if (role != GELU_GRADIENT)
+		ok = ok && (p.a = array(&f->args, i++, XLA_FFI_DataType_BF16, sizes[0])) &&
+		     (p.b = array(&f->args, i++, XLA_FFI_DataType_BF16, sizes[1]));
+	else
+		ok = ok && (p.given = array(&f->args, i++, XLA_FFI_DataType_F32, sizes[2]));
+	if (role == LAYER)
+		ok = ok && (p.bias = array(&f->args, i++, XLA_FFI_DataType_F32, p.n));
+	if (gradient)
+		ok = ok && (p.before = array(&f->args, i++, XLA_FFI_DataType_F32, sizes[2])) &&
+		     (p.dx = array(&f->rets, o++, XLA_FFI_DataType_BF16, sizes[2])) &&
+		     (p.sums = array(&f->rets, o++, XLA_FFI_DataType_F32, p.n));
+	else
+		ok = ok && (p.c = array(&f->rets, o++, XLA_FFI_DataType_F32, sizes[2]));
+	if (role == LAYER)
+		ok = ok && (p.active = array(&f->rets, o++, XLA_FFI_DataType_BF16, sizes[2]));
+	if (!ok || f->args.size != i || f->rets.size != o)
+		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an attribute, an argument or a result is missing, or has another type or size");
 	int64_t threads = 1;
 	XLA_FFI_ThreadPool_NumThreads_Args pool = {SIZE(XLA_FFI_ThreadPool_NumThreads_Args, num_threads), NULL, f->ctx, &threads};
 	f->api->ThreadPool_NumThreads(&pool); // without a pool it leaves one thread
-	for (int part = 0; part < PARTS; part++)
-		if (!run_part(f, k, part, threads))
-			return failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "no memory for a kernel's tasks");
-	return NULL;
-}
-
-// multiply runs a product, and a layer where there is a bias.
-static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, int layer) {
-	const XLA_FFI_Attrs *attrs = &f->attrs;
-	product p = {.m = number(attrs, "m"), .k = number(attrs, "k"), .n = number(attrs, "n")};
-	int64_t a = number(attrs, "transposed_a"), b = number(attrs, "transposed_b");
-	if (p.m < 1 || p.k < 1 || p.n < 1 || a < 0 || b < 0 || f->args.size != 2 + layer || f->rets.size != 1 + layer)
-		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: attributes, arguments or results are missing");
-	p.transposed_a = a, p.transposed_b = b;
-	p.a = array(&f->args, 0, XLA_FFI_DataType_BF16, p.m * p.k);
-	p.b = array(&f->args, 1, XLA_FFI_DataType_BF16, p.k * p.n);
-	p.c = array(&f->rets, 0, XLA_FFI_DataType_F32, p.m * p.n);
-	if (layer) {
-		p.bias = array(&f->args, 2, XLA_FFI_DataType_F32, p.n);
-		p.active = array(&f->rets, 1, XLA_FFI_DataType_BF16, p.m * p.n);
-	}
-	if (!p.a || !p.b || !p.c || (layer && (!p.bias || !p.active)))
-		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an array has another type or size");
-	int64_t a_bytes = packed_a_bytes(&p), b_bytes = packed_b_bytes(&p);
-	char *packed = aligned_alloc(64, a_bytes + b_bytes);
-	if (!packed && a_bytes + b_bytes > 0)
+	const kernel *k = deep(&p) ? &of_deep : &of_product;
+	int64_t bytes = k->scratch(&p, threads);
+	if (!(p.scratch = aligned_alloc(64, (bytes + 63) / 64 * 64)))
 		return failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "product: no memory for copies of the factors");
-	p.packed_a = (uint32_t *)packed, p.packed_b = (uint32_t *)(packed + a_bytes);
-	XLA_FFI_Error *error = run(f, (kernel){&p, product_tasks, product_task});
-	free(packed);
-	return error;
+	int enough = 1;
+	for (int part = 0; enough && part < PARTS; part++)
+		enough = run_part(f, k, &p, part, threads);
+	free(p.scratch);
+	return enough ? NULL : failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "product: no memory for the tasks");
 }
 
-static XLA_FFI_Error *handle_product(XLA_FFI_CallFrame *f) { return metadata(f) ? NULL : multiply(f, 0); }
-static XLA_FFI_Error *handle_layer(XLA_FFI_CallFrame *f) { return metadata(f) ? NULL : multiply(f, 1); }
-
-static XLA_FFI_Error *handle_gradient(XLA_FFI_CallFrame *f) {
-	if (metadata(f))
-		return NULL;
-	gelu_gradient g = {.m = number(&f->attrs, "m"), .n = number(&f->attrs, "n")};
-	if (g.m < 1 || g.n < 1 || f->args.size != 2 || f->rets.size != 2)
-		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "gradient: attributes, arguments or results are missing");
-	g.dy = array(&f->args, 0, XLA_FFI_DataType_F32, g.m * g.n);
-	g.x = array(&f->args, 1, XLA_FFI_DataType_F32, g.m * g.n);
-	g.dx = array(&f->rets, 0, XLA_FFI_DataType_BF16, g.m * g.n);
-	g.sums = array(&f->rets, 1, XLA_FFI_DataType_F32, g.n);
-	if (!g.dy || !g.x || !g.dx || !g.sums)
-		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "gradient: an array has another type or size");
-	if (!(g.partial = aligned_alloc(64, partial_bytes(&g))))
-		return failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "gradient: no memory for sums");
-	XLA_FFI_Error *error = run(f, (kernel){&g, gradient_tasks, gradient_task});
-	free(g.partial);
-	return error;
-}
+static XLA_FFI_Error *of_product_call(XLA_FFI_CallFrame *f) { return multiply(f, PRODUCT); }
+static XLA_FFI_Error *of_layer_call(XLA_FFI_CallFrame *f) { return multiply(f, LAYER); }
+static XLA_FFI_Error *of_layer_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, LAYER_GRADIENT); }
+static XLA_FFI_Error *of_gelu_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, GELU_GRADIENT); }
 
 // handlers by the names of their targets.
 static const struct {
 	const char *target;
 	XLA_FFI_Handler *handler;
-} handlers[] = {{PRODUCT_TARGET, handle_product}, {LAYER_TARGET, handle_layer}, {GRADIENT_TARGET, handle_gradient}};
+} handlers[] = {
+	{PRODUCT_TARGET, of_product_call},
+	{LAYER_TARGET, of_layer_call},
+	{LAYER_GRADIENT_TARGET, of_layer_gradient_call},
+	{GELU_GRADIENT_TARGET, of_gelu_gradient_call},
+};
 
 // error_text is the text of an error of PJRT.
 static const char *error_text(const PJRT_Api *api, PJRT_Error *error) {

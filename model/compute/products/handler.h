@@ -8,6 +8,7 @@ const char *register_handlers(const char *path);
 
 #define PRODUCT_TARGET "ergoflow_product"
 #define LAYER_TARGET "ergoflow_layer"
-#define GRADIENT_TARGET "ergoflow_gelu_gradient"
+#define LAYER_GRADIENT_TARGET "ergoflow_layer_gradient"
+#define GELU_GRADIENT_TARGET "ergoflow_gelu_gradient"
 
 #endif

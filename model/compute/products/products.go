@@ -89,14 +89,17 @@ func (f function) Call(called compute.Function, arguments ...compute.Value) ([]c
 		}
 		s = append(s, shape)
 	}
-	kind, _, _ := strings.Cut(called.Name(), " ")
+	kernel, _, _ := strings.Cut(called.Name(), " ")
 	switch {
-	case kind == "layer" && len(s) == 3 && s[0].Rank() == 2 && s[1].Rank() == 2:
-		m, k, n := s[0].Dimensions[0], s[0].Dimensions[1], s[1].Dimensions[1]
-		return customCall(f, C.LAYER_TARGET, product{m: m, k: k, n: n}.attributes(), []shapes.Shape{float32s(m, n), bfloat16s(m, n)}, arguments...)
-	case kind == "gradient" && len(s) == 2 && s[0].Rank() == 2:
-		m, n := s[0].Dimensions[0], s[0].Dimensions[1]
-		return customCall(f, C.GRADIENT_TARGET, fmt.Sprintf("{m = %d : i64, n = %d : i64}", m, n), []shapes.Shape{bfloat16s(m, n), float32s(n)}, arguments...)
+	case kernel == layer && len(s) == 3 && s[0].Rank() == 2 && s[1].Rank() == 2:
+		p := product{m: s[0].Dimensions[0], k: s[0].Dimensions[1], n: s[1].Dimensions[1]}
+		return customCall(f, C.LAYER_TARGET, p, []shapes.Shape{float32s(p.m, p.n), bfloat16s(p.m, p.n)}, arguments...)
+	case kernel == layerGradient && len(s) == 3 && s[0].Rank() == 2 && s[1].Rank() == 2:
+		p := product{m: s[0].Dimensions[0], k: s[0].Dimensions[1], n: s[1].Dimensions[0], transposedB: true}
+		return customCall(f, C.LAYER_GRADIENT_TARGET, p, []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}, arguments...)
+	case kernel == geluGradient && len(s) == 2 && s[0].Rank() == 2:
+		p := product{m: s[0].Dimensions[0], n: s[0].Dimensions[1]}
+		return customCall(f, C.GELU_GRADIENT_TARGET, p, []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}, arguments...)
 	}
 	return nil, fmt.Errorf("products: no kernel %q for %v", called.Name(), s)
 }
@@ -125,7 +128,7 @@ func (f function) DotGeneral(
 	if !ok {
 		return library()
 	}
-	results, err := customCall(f, C.PRODUCT_TARGET, p.attributes(), []shapes.Shape{float32s(p.result...)}, lhs, rhs)
+	results, err := customCall(f, C.PRODUCT_TARGET, p, []shapes.Shape{float32s(p.result...)}, lhs, rhs)
 	if err != nil {
 		return nil, err
 	}

@@ -102,9 +102,14 @@ func (n network) dense(name string, x *graph.Node) *graph.Node {
 	return n.precision.Layer(x, n.parameters[name+".weight"], n.parameters[name+".bias"])
 }
 
-// denseGELU is GELU of dense.
-func (n network) denseGELU(name string, x *graph.Node) *graph.Node {
-	return n.precision.GELULayer(x, n.parameters[name+".weight"], n.parameters[name+".bias"])
+// denseGELU is GELU of dense, layer after layer.
+func (n network) denseGELU(x *graph.Node, names ...string) *graph.Node {
+	var weights, biases []*graph.Node
+	for _, name := range names {
+		weights = append(weights, n.parameters[name+".weight"])
+		biases = append(biases, n.parameters[name+".bias"])
+	}
+	return n.precision.GELULayers(x, weights, biases)
 }
 
 // numbers returns [s, emb(s)] of every field that is a single number, each [n, width].
@@ -132,7 +137,7 @@ func (n network) branch(f velocity.Input, values *graph.Node, numbers []*graph.N
 	if len(numbers) > 0 {
 		h = graph.Concatenate(append([]*graph.Node{h}, numbers...), -1)
 	}
-	h = n.denseGELU(f.Name+".hidden", h)
+	h = n.denseGELU(h, f.Name+".hidden")
 	return n.dense(f.Name+".output", h)
 }
 
@@ -156,7 +161,7 @@ func (n network) convolution(v convolution, h *graph.Node) *graph.Node {
 	rows, columns := functions*product(v.nodes), v.fanIn()
 	copies := graph.Reshape(graph.Concatenate(shifted, -1), rows, columns)
 	weight := graph.Reshape(n.parameters[v.name+".weight"], columns, v.out)
-	result := n.precision.GELULayer(copies, weight, n.parameters[v.name+".bias"])
+	result := n.precision.GELULayers(copies, []*graph.Node{weight}, []*graph.Node{n.parameters[v.name+".bias"]})
 	dimensions := append([]int{functions}, v.nodes...)
 	return graph.Reshape(result, append(dimensions, v.out)...)
 }
@@ -210,10 +215,11 @@ func (n network) trunk(x, t *graph.Node) *graph.Node {
 		graph.Reshape(c.embed(x, c.StateEmbedding), rows, c.Dimension*c.StateEmbedding),
 		graph.Reshape(time, rows, c.TimeEmbedding),
 	}, -1)
-	for i := range c.TrunkDepth {
-		h = n.denseGELU(fmt.Sprintf("trunk.hidden%d", i), h)
+	names := make([]string, c.TrunkDepth)
+	for i := range names {
+		names[i] = fmt.Sprintf("trunk.hidden%d", i)
 	}
-	return h
+	return n.denseGELU(h, names...)
 }
 
 // embed returns the embedding of every number of z [shape…]: [shape…, width].

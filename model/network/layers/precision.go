@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/model/compute/products"
@@ -40,27 +41,47 @@ func (p Precision) Layer(x, w, b *graph.Node) *graph.Node {
 	return graph.Add(p.Product(x, w), graph.ExpandAxes(b, 0))
 }
 
-// GELULayer is GELU(x·w + b). In bfloat16 one kernel computes it where there is one, and another
-// the gradient of what GELU is taken of, so that no other array is written between products:
+// GELULayers is GELU(…GELU(x·w₀ + b₀)…·w + b) for x [n, k] and any number of layers. In bfloat16
+// kernels compute a layer, and the gradient of one, where there are kernels, so that the only
+// arrays that are written are those that the products read, and the float32 argument y of every
+// GELU. With h = GELU(y) the gradients of a layer are
 //
-//	y = x·w + b, ∂L/∂y = ∂L/∂GELU(y) ⊙ GELU′(y), ∂L/∂b = Σ ∂L/∂y, ∂L/∂x = ∂L/∂y·wᵀ, ∂L/∂w = xᵀ·∂L/∂y
-func (p Precision) GELULayer(x, w, b *graph.Node) *graph.Node {
-	defined := func(in []*graph.Node) *graph.Node { return GELU(p.Layer(in[0], in[1], in[2])) }
-	if p != BFloat16 || !products.Available(x.Graph()) {
-		return defined([]*graph.Node{x, w, b})
+//	∂L/∂y = ∂L/∂h ⊙ GELU′(y), ∂L/∂b = Σ ∂L/∂y, ∂L/∂w = xᵀ·∂L/∂y, ∂L/∂x = ∂L/∂y·wᵀ
+func (p Precision) GELULayers(x *graph.Node, w, b []*graph.Node) *graph.Node {
+	defined := func(in []*graph.Node) *graph.Node {
+		h := in[0]
+		for i := range w {
+			h = GELU(p.Layer(h, in[1+i], in[1+len(w)+i]))
+		}
+		return h
 	}
-	y, active := products.GELULayer(rounded(x), rounded(w), b)
+	arguments := slices.Concat([]*graph.Node{x}, w, b)
+	if p != BFloat16 || !products.Available(x.Graph()) {
+		return defined(arguments)
+	}
+	h, y := []*graph.Node{rounded(x)}, make([]*graph.Node, len(w)) // h[i] is the input of layer i
+	for i := range w {
+		var active *graph.Node
+		y[i], active = products.Layer(h[i], rounded(w[i]), b[i])
+		h = append(h, active)
+	}
 	computed := func(in []*graph.Node) *graph.Node {
 		result, _ := graph.InternalFusedOpCaller(
-			func() *graph.Node { return graph.ConvertDType(active, dtypes.Float32) },
+			func() *graph.Node { return graph.ConvertDType(h[len(w)], dtypes.Float32) },
 			func() *graph.Node { return defined(in) }, true)
 		return result
 	}
-	return withGradient(computed, func(d *graph.Node) []*graph.Node {
-		dy, db := products.GELUGradient(d, y)
-		dy = graph.ConvertDType(dy, dtypes.Float32)
-		return []*graph.Node{roundedEinsum("nm", "km", "nk", dy, w), roundedEinsum("nk", "nm", "km", x, dy), db}
-	}, x, w, b)
+	return withGradient(computed, func(dh *graph.Node) []*graph.Node {
+		dw, db := make([]*graph.Node, len(w)), make([]*graph.Node, len(w))
+		dy, sums := products.GELUGradient(dh, y[len(w)-1])
+		for i := len(w) - 1; i >= 0; i-- {
+			dw[i], db[i] = roundedEinsum("nk", "nm", "km", h[i], dy), sums
+			if i > 0 {
+				dy, sums = products.LayerGradient(dy, rounded(w[i]), y[i-1])
+			}
+		}
+		return slices.Concat([]*graph.Node{roundedEinsum("nm", "km", "nk", dy, w[0])}, dw, db)
+	}, arguments...)
 }
 
 // Einsum is the Einstein summation of an equation such as "nqd,kqd->ndk". Every index

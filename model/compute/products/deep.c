@@ -1,0 +1,74 @@
+// This file is for amd64 alone.
+#ifdef __x86_64__
+
+#include "kernel.h"
+
+#include "tile.h"
+
+// The gradient of a layer's weights is a product aᵀ·b of few rows and columns that sums over all
+// rows of a batch. Here a task computes the sum over a slice of them: it copies DEPTH pairs of both
+// factors at a time, which stay in the second cache, and adds their products to its own c. The
+// second part adds the slices.
+
+enum { SLICES = 16, CHUNKS = 8 };
+
+static int64_t pairs(const product *p) { return over(p->k, 2); }
+static int64_t blocks(const product *p) { return over(p->m, BLOCK); }
+static int64_t panels(const product *p) { return over(p->n, COLUMNS); }
+static int64_t chunks(const product *p) { return over(pairs(p), DEPTH); }
+static int64_t slices(const product *p) { return least(SLICES, chunks(p)); }
+static int64_t size(const product *p) { return 16 * over(p->m * p->n, 16); } // of a slice's c
+static int64_t copy_size(const product *p) { return DEPTH * (blocks(p) * BLOCK + panels(p) * COLUMNS); }
+
+int deep(const product *p) {
+	return p->transposed_a && !p->transposed_b && !p->bias && !p->before && chunks(p) >= CHUNKS && p->m * p->n <= 1 << 17;
+}
+
+int64_t deep_scratch(const product *p, int workers) { return 4 * (slices(p) * size(p) + workers * copy_size(p)); }
+
+int64_t deep_tasks(const product *p, int part) {
+	switch (part) {
+	case 0: return slices(p);
+	case 1: return over(size(p), 1 << 12);
+	default: return 0;
+	}
+}
+
+TARGET static void slice(const product *p, int64_t s, int worker) {
+	float *c = (float *)p->scratch + s * size(p);
+	uint32_t *a = (uint32_t *)p->scratch + slices(p) * size(p) + worker * copy_size(p), *b = a + DEPTH * blocks(p) * BLOCK;
+	int64_t begin = s * chunks(p) / slices(p), end = (s + 1) * chunks(p) / slices(p);
+	for (int64_t chunk = begin; chunk < end; chunk++) {
+		int64_t from = chunk * DEPTH, count = least(DEPTH, pairs(p) - from);
+		for (int64_t i = 0; i < blocks(p); i++)
+			interleave(p->a, p->k, p->m, i * BLOCK, BLOCK, from, count, a + i * DEPTH * BLOCK);
+		for (int64_t j = 0; j < panels(p); j++) {
+			uint32_t *panel = b + j * DEPTH * COLUMNS;
+			interleave(p->b, p->k, p->n, j * COLUMNS, COLUMNS, from, count, panel);
+			__mmask16 mask[VECTORS];
+			columns_left(p->n - j * COLUMNS, mask);
+			for (int64_t i = 0; i < blocks(p); i++)
+				block_of(least(BLOCK, p->m - i * BLOCK), count, a + i * DEPTH * BLOCK, 1, BLOCK, panel,
+					 c + i * BLOCK * p->n + j * COLUMNS, p->n, mask, chunk > begin);
+		}
+	}
+}
+
+TARGET static void add_slices(const product *p, int64_t task) {
+	int64_t end = least((task + 1) << 12, p->m * p->n);
+	for (int64_t at = task << 12; at < end; at += 16) {
+		__m512 sum = _mm512_setzero_ps();
+		for (int64_t s = 0; s < slices(p); s++)
+			sum = _mm512_add_ps(sum, _mm512_load_ps((float *)p->scratch + s * size(p) + at));
+		_mm512_mask_storeu_ps(p->c + at, first(end - at), sum);
+	}
+}
+
+void deep_task(const product *p, int part, int64_t task, int worker) {
+	if (part == 0)
+		slice(p, task, worker);
+	else
+		add_slices(p, task);
+}
+
+#endif
