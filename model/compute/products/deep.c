@@ -40,15 +40,13 @@ TARGET static void slice(const product *p, int64_t s, int worker) {
 	int64_t begin = s * chunks(p) / slices(p), end = (s + 1) * chunks(p) / slices(p);
 	for (int64_t chunk = begin; chunk < end; chunk++) {
 		int64_t from = chunk * DEPTH, count = least(DEPTH, pairs(p) - from);
-		for (int64_t i = 0; i < blocks(p); i++)
-			interleave(p->a, p->k, p->m, i * BLOCK, BLOCK, from, count, a + i * DEPTH * BLOCK);
+		interleave(p->a, p->k, p->m, 0, blocks(p) * BLOCK, from, count, DEPTH, BLOCK, a);
+		interleave(p->b, p->k, p->n, 0, panels(p) * COLUMNS, from, count, DEPTH, COLUMNS, b);
 		for (int64_t j = 0; j < panels(p); j++) {
-			uint32_t *panel = b + j * DEPTH * COLUMNS;
-			interleave(p->b, p->k, p->n, j * COLUMNS, COLUMNS, from, count, panel);
 			__mmask16 mask[VECTORS];
 			columns_left(p->n - j * COLUMNS, mask);
 			for (int64_t i = 0; i < blocks(p); i++)
-				block_of(least(BLOCK, p->m - i * BLOCK), count, a + i * DEPTH * BLOCK, 1, BLOCK, panel,
+				block_of(least(BLOCK, p->m - i * BLOCK), count, a + i * DEPTH * BLOCK, 1, BLOCK, b + j * DEPTH * COLUMNS,
 					 c + i * BLOCK * p->n + j * COLUMNS, p->n, mask, chunk > begin);
 		}
 	}

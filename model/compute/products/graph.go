@@ -18,22 +18,22 @@ func Available(g *graph.Graph) bool {
 }
 
 // Layer returns y = x·w + b and GELU(y) for x [m, k] and w [k, n] of bfloat16, and b [n] of
-// float32: y [m, n] of float32, and its GELU of bfloat16. No function of this package has a
-// gradient of its own.
+// float32: y of float32, for the functions below alone, and its GELU [m, n] of bfloat16. No function
+// of this package has a gradient of its own.
 func Layer(x, w, b *graph.Node) (y, active *graph.Node) {
 	results := call(layer, x, w, b)
 	return results[0], results[1]
 }
 
-// LayerGradient returns dx = (dy·wᵀ) ⊙ GELU′(x) for dy [m, k] and w [n, k] of bfloat16, and x [m, n]
-// of float32: dx of bfloat16, and the sums [n] of its rows before they are rounded.
+// LayerGradient returns dx = (dy·wᵀ) ⊙ GELU′(x) for dy [m, k] and w [n, k] of bfloat16, and x, the y
+// of a layer: dx [m, n] of bfloat16, and the sums [n] of its rows before they are rounded.
 func LayerGradient(dy, w, x *graph.Node) (dx, sums *graph.Node) {
 	results := call(layerGradient, dy, w, x)
 	return results[0], results[1]
 }
 
-// GELUGradient returns dx = dy ⊙ GELU′(x) for dy and x [m, n] of float32: dx of bfloat16, and the
-// sums [n] of its rows before they are rounded.
+// GELUGradient returns dx = dy ⊙ GELU′(x) for dy [m, n] of float32, and x, the y of a layer: dx of
+// bfloat16, and the sums [n] of its rows before they are rounded.
 func GELUGradient(dy, x *graph.Node) (dx, sums *graph.Node) {
 	results := call(geluGradient, dy, x)
 	return results[0], results[1]

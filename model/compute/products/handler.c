@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,37 +35,46 @@ typedef struct {
 	const kernel *k;
 	const product *p; // not valid after the last task has ended
 	int part;
-	int64_t count;
-	pthread_mutex_t mutex;
+	int64_t count, share; // tasks, and how many a thread takes at a time
+	atomic_int_fast64_t next, ended;
+	atomic_int workers, users; // those that have begun, and those that may still use this
+	pthread_mutex_t mutex;     // for done
 	pthread_cond_t done;
-	int64_t next, ended; // under mutex
-	int workers, users;  // under mutex: those that have begun, and those that may still
 } shared;
+
+// SPINS is for how long a thread waits before it sleeps: to be woken takes longer than most tasks.
+enum { SPINS = 2000 };
 
 // take runs tasks until none is left.
 static void take(shared *s) {
-	pthread_mutex_lock(&s->mutex);
-	int worker = s->workers++;
-	while (s->next < s->count) {
-		// A few tasks at a time, fewer toward the end.
-		int64_t from = s->next, share = 1 + (s->count - from) / (4 * (s->users + 1));
-		s->next += share;
-		pthread_mutex_unlock(&s->mutex);
-		for (int64_t i = from; i < from + share; i++)
+	int worker = atomic_fetch_add(&s->workers, 1);
+	for (int64_t from; (from = atomic_fetch_add(&s->next, s->share)) < s->count;) {
+		int64_t to = least(from + s->share, s->count);
+		for (int64_t i = from; i < to; i++)
 			s->k->task(s->p, s->part, i, worker);
-		pthread_mutex_lock(&s->mutex);
-		s->ended += share;
+		if (atomic_fetch_add(&s->ended, to - from) + to - from == s->count) {
+			pthread_mutex_lock(&s->mutex);
+			pthread_cond_signal(&s->done);
+			pthread_mutex_unlock(&s->mutex);
+		}
 	}
-	if (s->ended == s->count)
-		pthread_cond_signal(&s->done);
+}
+
+// wait waits for the tasks that others have begun.
+static void wait(shared *s) {
+	for (int i = 0; i < SPINS; i++) {
+		if (atomic_load(&s->ended) == s->count)
+			return;
+		__builtin_ia32_pause();
+	}
+	pthread_mutex_lock(&s->mutex);
+	while (atomic_load(&s->ended) < s->count)
+		pthread_cond_wait(&s->done, &s->mutex);
 	pthread_mutex_unlock(&s->mutex);
 }
 
 static void leave(shared *s) {
-	pthread_mutex_lock(&s->mutex);
-	int last = --s->users == 0;
-	pthread_mutex_unlock(&s->mutex);
-	if (last) {
+	if (atomic_fetch_sub(&s->users, 1) == 1) {
 		pthread_mutex_destroy(&s->mutex);
 		pthread_cond_destroy(&s->done);
 		free(s);
@@ -80,24 +90,27 @@ static void help(void *data) {
 // memory.
 static int run_part(XLA_FFI_CallFrame *f, const kernel *k, const product *p, int part, int64_t threads) {
 	int64_t count = k->tasks(p, part);
-	if (count == 0)
+	threads = least(threads, count);
+	if (threads <= 1) {
+		for (int64_t i = 0; i < count; i++)
+			k->task(p, part, i, 0);
 		return 1;
+	}
 	shared *s = calloc(1, sizeof *s);
 	if (!s)
 		return 0;
-	s->k = k, s->p = p, s->part = part, s->count = count, s->users = least(threads, count);
+	s->k = k, s->p = p, s->part = part, s->count = count;
+	s->share = 1 + count / (16 * threads);
+	atomic_init(&s->users, threads);
 	pthread_mutex_init(&s->mutex, NULL);
 	pthread_cond_init(&s->done, NULL);
-	for (int64_t i = 1; i < least(threads, count); i++) {
+	for (int64_t i = 1; i < threads; i++) {
 		XLA_FFI_ThreadPool_Schedule_Args schedule = {SIZE(XLA_FFI_ThreadPool_Schedule_Args, data), NULL, f->ctx, help, s};
 		// It fails only without a pool, and then there is one thread.
 		f->api->ThreadPool_Schedule(&schedule);
 	}
 	take(s);
-	pthread_mutex_lock(&s->mutex);
-	while (s->ended < s->count)
-		pthread_cond_wait(&s->done, &s->mutex);
-	pthread_mutex_unlock(&s->mutex);
+	wait(s);
 	leave(s);
 	return 1;
 }
@@ -151,7 +164,7 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 		return NULL;
 	const XLA_FFI_Attrs *attrs = &f->attrs;
 	product p = {.m = number(attrs, "m"), .k = number(attrs, "k"), .n = number(attrs, "n")};
-	int64_t a = number(attrs, "transposed_a"), b = number(attrs, "transposed_b"), sizes[] = {p.m * p.k, p.k * p.n, p.m * p.n};
+	int64_t a = number(attrs, "transposed_a"), b = number(attrs, "transposed_b"), sizes[] = {p.m * p.k, p.k * p.n, p.m * p.n}, in_blocks = blocks_size(p.m, p.n);
 	p.transposed_a = a == 1, p.transposed_b = b == 1;
 	int gradient = role == LAYER_GRADIENT || role == GELU_GRADIENT;
 	int ok = p.m > 0 && p.n > 0 && (role == GELU_GRADIENT ? p.k == 0 : p.k > 0) && a >= 0 && b >= 0;
@@ -164,13 +177,14 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 	if (role == LAYER)
 		ok = ok && (p.bias = array(&f->args, i++, XLA_FFI_DataType_F32, p.n));
 	if (gradient)
-		ok = ok && (p.before = array(&f->args, i++, XLA_FFI_DataType_F32, sizes[2])) &&
-		     (p.dx = array(&f->rets, o++, XLA_FFI_DataType_BF16, sizes[2])) &&
+		ok = ok && (p.before = array(&f->args, i++, XLA_FFI_DataType_BF16, in_blocks)) &&
+		     (p.dy = array(&f->rets, o++, XLA_FFI_DataType_BF16, sizes[2])) &&
 		     (p.sums = array(&f->rets, o++, XLA_FFI_DataType_F32, p.n));
-	else
+	else if (role == PRODUCT)
 		ok = ok && (p.c = array(&f->rets, o++, XLA_FFI_DataType_F32, sizes[2]));
-	if (role == LAYER)
-		ok = ok && (p.active = array(&f->rets, o++, XLA_FFI_DataType_BF16, sizes[2]));
+	else
+		ok = ok && (p.y = array(&f->rets, o++, XLA_FFI_DataType_BF16, in_blocks)) &&
+		     (p.active = array(&f->rets, o++, XLA_FFI_DataType_BF16, sizes[2]));
 	if (!ok || f->args.size != i || f->rets.size != o)
 		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an attribute, an argument or a result is missing, or has another type or size");
 	int64_t threads = 1;

@@ -20,15 +20,18 @@ typedef struct {
 	const uint16_t *a, *b;
 	float *c;
 
-	// With a bias [n] it is a layer: c = a·b + bias, and active [m, n] is GELU(c).
+	// With a bias [n] it is a layer: y = a·b + bias, and active [m, n] is GELU(y). There is no c.
+	// y is in blocks, [blocks][panels][BLOCK][COLUMNS] of tile.h, for the gradient alone.
 	const float *bias;
+	uint16_t *y;
 	uint16_t *active;
 
-	// With before [m, n] it is the gradient of a layer: dx = (a·b) ⊙ GELU′(before) [m, n] and the
-	// sums [n] of its rows, which are of float32 numbers, not of the rounded ones. There is no c.
-	// Where the product [m, n] is given, there are no a and b either.
-	const float *before, *given;
-	uint16_t *dx;
+	// With before it is the gradient of a layer whose y is before: dy = (a·b) ⊙ GELU′(before) [m, n]
+	// and the sums [n] of its rows, which are of float32 numbers, not of the rounded ones. There is
+	// no c. Where the product [m, n] is given, there are no a and b either, and k is 0.
+	const uint16_t *before;
+	const float *given;
+	uint16_t *dy;
 	float *sums;
 
 	char *scratch; // of scratch_bytes, aligned to 64 bytes
@@ -37,6 +40,9 @@ typedef struct {
 int64_t product_scratch(const product *, int workers);
 int64_t product_tasks(const product *, int part);
 void product_task(const product *, int part, int64_t task, int worker);
+
+// blocks_size is how many numbers the y of a layer has.
+int64_t blocks_size(int64_t m, int64_t n);
 
 // deep says whether k is so much larger than m and n that deep_… are faster. They split the sum.
 int deep(const product *);

@@ -29,27 +29,31 @@ int64_t product_scratch(const product *p, int workers) {
 	return bytes_a(p) + bytes_b(p) + (p->before ? 4 * blocks(p) * p->n : 0);
 }
 
-// strips: a task copies DEPTH pairs of a block or panel.
+// A strip is DEPTH pairs of a block of a, or of a panel of b.
 static int64_t strips(const product *p) { return over(pairs(p), DEPTH); }
-static int64_t copies_of_a(const product *p) { return copies_a(p) ? blocks(p) * strips(p) : 0; }
+static int64_t strips_of_a(const product *p) { return copies_a(p) ? blocks(p) * strips(p) : 0; }
+static int64_t all_strips(const product *p) { return strips_of_a(p) + panels(p) * strips(p); }
+
+// TOGETHER is how many strips a task copies: fewer take less time than another thread to begin.
+enum { TOGETHER = 16 };
 
 int64_t product_tasks(const product *p, int part) {
 	switch (part) {
-	case 0: return copies_of_a(p) + panels(p) * strips(p);
+	case 0: return over(all_strips(p), TOGETHER);
 	case 1: return blocks(p) * panels(p);
-	default: return p->before ? panels(p) : 0;
+	default: return p->before ? 1 : 0;
 	}
 }
 
-TARGET static void copy(const product *p, int64_t task) {
-	int of_a = task < copies_of_a(p);
+TARGET static void copy(const product *p, int64_t strip) {
+	int of_a = strip < strips_of_a(p);
 	if (!of_a)
-		task -= copies_of_a(p);
-	int64_t i = task / strips(p), from = task % strips(p) * DEPTH, count = least(DEPTH, pairs(p) - from);
+		strip -= strips_of_a(p);
+	int64_t i = strip / strips(p), from = strip % strips(p) * DEPTH, count = least(DEPTH, pairs(p) - from);
 	if (of_a) {
 		uint32_t *out = copy_a(p) + (i * pairs(p) + from) * BLOCK;
 		if (p->transposed_a)
-			interleave(p->a, p->k, p->m, i * BLOCK, BLOCK, from, count, out);
+			interleave(p->a, p->k, p->m, i * BLOCK, (i + 1) * BLOCK, from, count, 0, BLOCK, out);
 		else
 			transpose(p->a, p->k, p->m, i * BLOCK, BLOCK, from, count, out);
 	} else {
@@ -57,39 +61,48 @@ TARGET static void copy(const product *p, int64_t task) {
 		if (p->transposed_b)
 			transpose(p->b, p->k, p->n, i * COLUMNS, COLUMNS, from, count, out);
 		else
-			interleave(p->b, p->k, p->n, i * COLUMNS, COLUMNS, from, count, out);
+			interleave(p->b, p->k, p->n, i * COLUMNS, (i + 1) * COLUMNS, from, count, 0, COLUMNS, out);
 	}
 }
 
-// activate adds the bias to rows of a panel of c, and writes its GELU.
-INLINE void activate(const product *p, int64_t lo, int64_t row, int64_t rows, const __mmask16 mask[VECTORS]) {
-	for (int64_t r = row; r < row + rows; r++)
+// y_of is a block of the y of a layer.
+static int64_t y_of(const product *p, int64_t block, int64_t panel) { return (block * panels(p) + panel) * BLOCK * COLUMNS; }
+
+// activate writes a block of y and its GELU for one of a·b.
+INLINE void activate(const product *p, const float *c, int64_t block, int64_t panel, int64_t rows, const __mmask16 mask[VECTORS]) {
+	int64_t lo = panel * COLUMNS;
+	uint16_t *y = p->y + y_of(p, block, panel);
+	__m512 bias[VECTORS];
+	for (int v = 0; v < VECTORS; v++)
+		bias[v] = _mm512_maskz_loadu_ps(mask[v], p->bias + lo + 16 * v);
+	for (int64_t r = 0; r < rows; r++)
 		for (int v = 0; v < VECTORS; v++) {
-			int64_t at = lo + 16 * v;
-			__m512 x = _mm512_add_ps(_mm512_maskz_loadu_ps(mask[v], p->c + r * p->n + at),
-						 _mm512_maskz_loadu_ps(mask[v], p->bias + at));
-			_mm512_mask_storeu_ps(p->c + r * p->n + at, mask[v], x);
-			store_rounded(p->active + r * p->n + at, mask[v], gelu(x));
+			__m512 x = _mm512_add_ps(_mm512_loadu_ps(c + r * COLUMNS + 16 * v), bias[v]);
+			_mm256_stream_si256((__m256i *)(y + r * COLUMNS + 16 * v), (__m256i)_mm512_cvtneps_pbh(x));
+			store_rounded(p->active + (block * BLOCK + r) * p->n + lo + 16 * v, mask[v], gelu(x));
 		}
 }
 
-// descend writes rows of a panel of dx for those of a·b, which are stride apart, and their sums.
-INLINE void descend(const product *p, const float *c, int64_t stride, int64_t lo, int64_t row, int64_t rows,
+// descend writes a block of dy for one of a·b, whose rows are stride apart, and the sums.
+INLINE void descend(const product *p, const float *c, int64_t stride, int64_t block, int64_t panel, int64_t rows,
 		    const __mmask16 mask[VECTORS]) {
+	int64_t lo = panel * COLUMNS;
+	const uint16_t *before = p->before + y_of(p, block, panel);
 	__m512 sum[VECTORS];
 	for (int v = 0; v < VECTORS; v++)
 		sum[v] = _mm512_setzero_ps();
 	for (int64_t r = 0; r < rows; r++)
 		for (int v = 0; v < VECTORS; v++) {
-			int64_t at = (row + r) * p->n + lo + 16 * v;
-			__m512 slope = slope_of_gelu(_mm512_maskz_loadu_ps(mask[v], p->before + at));
+			__m512 slope = slope_of_gelu(widened(before + r * COLUMNS + 16 * v));
 			__m512 d = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask[v], c + r * stride + 16 * v), slope);
-			store_rounded(p->dx + at, mask[v], d);
+			store_rounded(p->dy + (block * BLOCK + r) * p->n + lo + 16 * v, mask[v], d);
 			sum[v] = _mm512_add_ps(sum[v], d);
 		}
 	for (int v = 0; v < VECTORS; v++)
-		_mm512_mask_storeu_ps(block_sums(p) + row / BLOCK * p->n + lo + 16 * v, mask[v], sum[v]);
+		_mm512_mask_storeu_ps(block_sums(p) + block * p->n + lo + 16 * v, mask[v], sum[v]);
 }
+
+int64_t blocks_size(int64_t m, int64_t n) { return over(m, BLOCK) * BLOCK * over(n, COLUMNS) * COLUMNS; }
 
 // fetch asks for rows of a panel of x [m, n]: they are too far apart for the processor to see a
 // pattern.
@@ -111,24 +124,21 @@ TARGET static void multiply(const product *p, int64_t block, int64_t panel) {
 		a = copy_a(p) + block * all * BLOCK;
 		row = 1, pair = BLOCK;
 	}
-	if (p->before) {
-		fetch(p->before, p->n, first_row, rows, lo);
-		if (p->given) {
-			fetch(p->given, p->n, first_row, rows, lo);
-			descend(p, p->given + first_row * p->n + lo, p->n, lo, first_row, rows, mask);
-			return;
-		}
-		float c[BLOCK * COLUMNS];
-		for (int64_t from = 0; from < all; from += DEPTH)
-			block_of(rows, least(DEPTH, all - from), a + from * pair, row, pair, b + from * COLUMNS, c, COLUMNS, full, from > 0);
-		descend(p, c, COLUMNS, lo, first_row, rows, mask);
+	if (p->given) {
+		fetch(p->given, p->n, first_row, rows, lo);
+		descend(p, p->given + first_row * p->n + lo, p->n, block, panel, rows, mask);
 		return;
 	}
-	float *c = p->c + first_row * p->n + lo;
+	float y[BLOCK * COLUMNS], *c = y;
+	int64_t stride = COLUMNS;
+	if (p->c)
+		c = p->c + first_row * p->n + lo, stride = p->n;
 	for (int64_t from = 0; from < all; from += DEPTH)
-		block_of(rows, least(DEPTH, all - from), a + from * pair, row, pair, b + from * COLUMNS, c, p->n, mask, from > 0);
+		block_of(rows, least(DEPTH, all - from), a + from * pair, row, pair, b + from * COLUMNS, c, stride, p->c ? mask : full, from > 0);
 	if (p->bias)
-		activate(p, lo, first_row, rows, mask);
+		activate(p, c, block, panel, rows, mask);
+	if (p->before)
+		descend(p, c, stride, block, panel, rows, mask);
 }
 
 // add_sums adds the sums of the blocks for a panel.
@@ -147,9 +157,14 @@ TARGET static void add_sums(const product *p, int64_t panel) {
 void product_task(const product *p, int part, int64_t task, int worker) {
 	(void)worker;
 	switch (part) {
-	case 0: copy(p, task); break;
+	case 0:
+		for (int64_t i = task * TOGETHER; i < least((task + 1) * TOGETHER, all_strips(p)); i++)
+			copy(p, i);
+		break;
 	case 1: multiply(p, task / panels(p), task % panels(p)); break;
-	default: add_sums(p, task);
+	default:
+		for (int64_t i = 0; i < panels(p); i++)
+			add_sums(p, i);
 	}
 }
 

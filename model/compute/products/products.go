@@ -93,7 +93,7 @@ func (f function) Call(called compute.Function, arguments ...compute.Value) ([]c
 	switch {
 	case kernel == layer && len(s) == 3 && s[0].Rank() == 2 && s[1].Rank() == 2:
 		p := product{m: s[0].Dimensions[0], k: s[0].Dimensions[1], n: s[1].Dimensions[1]}
-		return customCall(f, C.LAYER_TARGET, p, []shapes.Shape{float32s(p.m, p.n), bfloat16s(p.m, p.n)}, arguments...)
+		return customCall(f, C.LAYER_TARGET, p, []shapes.Shape{bfloat16s(int(C.blocks_size(C.int64_t(p.m), C.int64_t(p.n)))), bfloat16s(p.m, p.n)}, arguments...)
 	case kernel == layerGradient && len(s) == 3 && s[0].Rank() == 2 && s[1].Rank() == 2:
 		p := product{m: s[0].Dimensions[0], k: s[0].Dimensions[1], n: s[1].Dimensions[0], transposedB: true}
 		return customCall(f, C.LAYER_GRADIENT_TARGET, p, []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}, arguments...)

@@ -21,20 +21,26 @@ INLINE __m512i pair_of(const uint16_t *low, __mmask16 have, const uint16_t *high
 	return _mm512_or_si512(l, _mm512_slli_epi32(h, 16));
 }
 
-// interleave copies count pairs of width columns, from column lo, of a matrix [k, columns], from
-// its row 2·from, to out [count][width]. Columns and rows beyond the last are zeros.
-INLINE void interleave(const uint16_t *x, int64_t k, int64_t columns, int64_t lo, int64_t width, int64_t from, int64_t count,
-		       uint32_t *out) {
+// interleave copies count pairs of the columns [lo, hi) of a matrix [k, columns], from its row
+// 2·from, to [panels][depth][width], of which it fills the first count of every panel. Columns and
+// rows beyond the last are zeros. It reads whole rows, in which the processor sees a pattern.
+INLINE void interleave(const uint16_t *x, int64_t k, int64_t columns, int64_t lo, int64_t hi, int64_t from, int64_t count,
+		       int64_t depth, int64_t width, uint32_t *out) {
 	for (int64_t p = 0; p < count; p++) {
-		const uint16_t *row = x + 2 * (from + p) * columns + lo;
-		for (int64_t i = 0; i < width; i += 16) {
-			__mmask16 have = first(columns - lo - i), both = 2 * (from + p) + 1 < k ? have : 0;
-			_mm512_store_si512(out + p * width + i, pair_of(row + i, have, row + columns + i, both));
+		const uint16_t *row = x + 2 * (from + p) * columns;
+		int both = 2 * (from + p) + 1 < k;
+		for (int64_t panel = lo; panel < hi; panel += width) {
+			uint32_t *to = out + ((panel - lo) / width * depth + p) * width;
+			for (int64_t i = 0; i < width; i += 16) {
+				__mmask16 have = first(columns - panel - i);
+				_mm512_store_si512(to + i, pair_of(row + panel + i, have, row + columns + panel + i, both ? have : 0));
+			}
 		}
 	}
 }
 
-// transpose is interleave for a matrix [columns, k].
+// transpose copies count pairs of width columns from column lo of a matrix that is stored as
+// [columns, k] to [count][width].
 static inline void transpose(const uint16_t *x, int64_t k, int64_t columns, int64_t lo, int64_t width, int64_t from,
 			     int64_t count, uint32_t *out) {
 	int64_t have = least(columns - lo, width);

@@ -64,6 +64,11 @@ INLINE __m512 slope_of_gelu(__m512 x) {
 	return _mm512_fmadd_ps(x, density, below);
 }
 
+// widened is 16 bfloat16 as float32.
+INLINE __m512 widened(const uint16_t *x) {
+	return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x)), 16));
+}
+
 // store_rounded writes the lanes of the mask as bfloat16, rounded to the nearest.
 INLINE void store_rounded(uint16_t *to, __mmask16 mask, __m512 x) {
 	_mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(x));
