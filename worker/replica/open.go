@@ -154,8 +154,8 @@ func (r *Replica) compile(ctx context.Context, c Config) (err error) {
 	if r.trainer, err = trainer.New(c.Backend, r.experiment.Trainer()); err != nil {
 		return err
 	}
-	if r.experiment.Training.Precision == layers.BFloat16 && c.Backend.Name != backend.XLACUDA {
-		c.Log.Warn("bfloat16 gains little or no speed on this backend and takes more memory", "backend", c.Backend.Name)
+	if r.experiment.Training.Precision == layers.BFloat16 && !c.Backend.BFloat16 {
+		c.Log.Warn("bfloat16 gains no speed on this device and takes more memory", "backend", c.Backend.Name, "device", c.Backend.Device)
 	}
 	r.allocate()
 	return r.precompile(ctx)

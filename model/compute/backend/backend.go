@@ -46,6 +46,7 @@ type Backend struct {
 	Name      string // one of the names that Open takes, never auto
 	Device    string // description for people
 	OwnMemory bool   // results have to be copied to the host's memory
+	BFloat16  bool   // products of bfloat16 take less time than those of float32
 	compute   compute.Backend
 }
 

@@ -67,10 +67,10 @@ func openXLA(name, path string) (b *Backend, err error) {
 		return nil, fmt.Errorf("backend %s: plugin %s does not load: %w", name, path, err)
 	}
 	if name == XLACUDA {
-		return &Backend{Name: name, Device: opened.DeviceDescription(0), OwnMemory: true, compute: opened}, nil
+		return &Backend{Name: name, Device: opened.DeviceDescription(0), OwnMemory: true, BFloat16: true, compute: opened}, nil
 	}
-	b = &Backend{Name: name, Device: processor(), compute: opened}
-	if products.Supported() {
+	b = &Backend{Name: name, Device: processor(), BFloat16: products.Supported(), compute: opened}
+	if b.BFloat16 {
 		if b.compute, err = products.Wrap(opened, path); err != nil {
 			return nil, fmt.Errorf("backend %s: plugin %s: %w", name, path, err)
 		}

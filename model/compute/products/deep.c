@@ -1,5 +1,4 @@
-// This file is for amd64 alone.
-#ifdef __x86_64__
+//go:build linux && cgo && amd64
 
 #include "kernel.h"
 
@@ -68,5 +67,3 @@ void deep_task(const product *p, int part, int64_t task, int worker) {
 	else
 		add_slices(p, task);
 }
-
-#endif

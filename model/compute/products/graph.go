@@ -18,8 +18,8 @@ func Available(g *graph.Graph) bool {
 }
 
 // Layer returns y = x·w + b and GELU(y) for x [m, k] and w [k, n] of bfloat16, and b [n] of
-// float32: y of float32, for the functions below alone, and its GELU [m, n] of bfloat16. No function
-// of this package has a gradient of its own.
+// float32: y of bfloat16, for the functions below alone, and the GELU [m, n] of y before it is rounded,
+// of bfloat16. No function of this package has a gradient of its own.
 func Layer(x, w, b *graph.Node) (y, active *graph.Node) {
 	results := call(layer, x, w, b)
 	return results[0], results[1]

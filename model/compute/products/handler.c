@@ -1,5 +1,4 @@
-// This file is for amd64 alone.
-#ifdef __x86_64__
+//go:build linux && cgo && amd64
 
 #include "handler.h"
 
@@ -249,5 +248,3 @@ const char *register_handlers(const char *path) {
 	}
 	return "the plugin takes no custom calls";
 }
-
-#endif

@@ -1,5 +1,4 @@
-// This file is for amd64 alone.
-#ifdef __x86_64__
+//go:build linux && cgo && amd64
 
 #include "kernel.h"
 
@@ -174,5 +173,3 @@ int supported(void) {
 	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
 	       __builtin_cpu_supports("avx512bf16");
 }
-
-#endif

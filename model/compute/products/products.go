@@ -81,27 +81,49 @@ type function struct{ compute.Function }
 
 // Call calls a kernel.
 func (f function) Call(called compute.Function, arguments ...compute.Value) ([]compute.Value, error) {
-	var s []shapes.Shape
-	for _, a := range arguments {
-		shape, err := f.Shape(a)
-		if err != nil {
+	given := make([]shapes.Shape, len(arguments))
+	for i, a := range arguments {
+		var err error
+		if given[i], err = f.Shape(a); err != nil {
 			return nil, err
 		}
-		s = append(s, shape)
 	}
-	kernel, _, _ := strings.Cut(called.Name(), " ")
-	switch {
-	case kernel == layer && len(s) == 3 && s[0].Rank() == 2 && s[1].Rank() == 2:
-		p := product{m: s[0].Dimensions[0], k: s[0].Dimensions[1], n: s[1].Dimensions[1]}
-		return customCall(f, C.LAYER_TARGET, p, []shapes.Shape{bfloat16s(int(C.blocks_size(C.int64_t(p.m), C.int64_t(p.n)))), bfloat16s(p.m, p.n)}, arguments...)
-	case kernel == layerGradient && len(s) == 3 && s[0].Rank() == 2 && s[1].Rank() == 2:
-		p := product{m: s[0].Dimensions[0], k: s[0].Dimensions[1], n: s[1].Dimensions[0], transposedB: true}
-		return customCall(f, C.LAYER_GRADIENT_TARGET, p, []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}, arguments...)
-	case kernel == geluGradient && len(s) == 2 && s[0].Rank() == 2:
-		p := product{m: s[0].Dimensions[0], n: s[0].Dimensions[1]}
-		return customCall(f, C.GELU_GRADIENT_TARGET, p, []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}, arguments...)
+	name, _, _ := strings.Cut(called.Name(), " ")
+	// size is axis i of argument a; 0 where there is none.
+	size := func(a, i int) int {
+		if a < len(given) && i < given[a].Rank() {
+			return given[a].Dimensions[i]
+		}
+		return 0
 	}
-	return nil, fmt.Errorf("products: no kernel %q for %v", called.Name(), s)
+	var target string
+	var p product
+	var want, results []shapes.Shape // of arguments and results
+	switch name {
+	case layer:
+		target, p = C.LAYER_TARGET, product{m: size(0, 0), k: size(0, 1), n: size(1, 1)}
+		want = []shapes.Shape{bfloat16s(p.m, p.k), bfloat16s(p.k, p.n), float32s(p.n)}
+		results = []shapes.Shape{p.blocks(), bfloat16s(p.m, p.n)}
+	case layerGradient:
+		target, p = C.LAYER_GRADIENT_TARGET, product{m: size(0, 0), k: size(0, 1), n: size(1, 0), transposedB: true}
+		want = []shapes.Shape{bfloat16s(p.m, p.k), bfloat16s(p.n, p.k), p.blocks()}
+		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}
+	case geluGradient:
+		target, p = C.GELU_GRADIENT_TARGET, product{m: size(0, 0), n: size(0, 1)}
+		want = []shapes.Shape{float32s(p.m, p.n), p.blocks()}
+		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}
+	default:
+		return nil, fmt.Errorf("products: no kernel %q", name)
+	}
+	if !slices.EqualFunc(given, want, shapes.Shape.Equal) {
+		return nil, fmt.Errorf("products: %s of %v, want %v", name, given, want)
+	}
+	return customCall(f, target, p, results, arguments...)
+}
+
+// blocks is the shape of the y of a layer.
+func (p product) blocks() shapes.Shape {
+	return bfloat16s(int(C.blocks_size(C.int64_t(p.m), C.int64_t(p.n))))
 }
 
 // DotGeneral calls the kernel of this package for the products that it can compute.

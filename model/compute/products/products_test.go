@@ -1,0 +1,292 @@
+//go:build linux && cgo && amd64
+
+package products_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
+	"github.com/ergoflow/ergoflow/model/compute/products"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// open opens XLA on the processor. ok: its programs can call the kernels.
+func open(t *testing.T) (b *backend.Backend, ok bool) {
+	t.Helper()
+	b = backendtest.Fast(t)
+	if b.Name != backend.XLACPU || !products.Supported() {
+		t.Logf("without kernels: %s on %s", b.Name, b.Device)
+		return b, false
+	}
+	return b, true
+}
+
+// matrix has normal numbers that are bfloat16, and random bits by its name.
+func matrix(name string, rows, columns int) []float32 {
+	source := random.New(1, "test/products/"+name, uint64(rows*columns))
+	x := make([]float32, rows*columns)
+	for i := range x {
+		x[i] = rounded(float32(source.NormFloat64()))
+	}
+	return x
+}
+
+// rounded is the nearest bfloat16, ties to even.
+func rounded(x float32) float32 {
+	bits := math.Float32bits(x)
+	bits += 0x7fff + bits>>16&1
+	return math.Float32frombits(bits &^ 0xffff)
+}
+
+// reference is a·b in float64, and the sums of the terms' sizes. The matrices are stored as the
+// transposes of [m, k] and [k, n] where it says so.
+func reference(a, b []float32, m, k, n int, transposedA, transposedB bool) (c, size []float64) {
+	c, size = make([]float64, m*n), make([]float64, m*n)
+	for i := range m {
+		for l := range k {
+			x := a[i*k+l%k]
+			if transposedA {
+				x = a[l*m+i]
+			}
+			for j := range n {
+				y := b[l*n+j]
+				if transposedB {
+					y = b[j*k+l]
+				}
+				term := float64(x) * float64(y)
+				c[i*n+j] += term
+				size[i*n+j] += math.Abs(term)
+			}
+		}
+	}
+	return c, size
+}
+
+func stored(rows, columns int, transposed bool) shapes.Shape {
+	if transposed {
+		rows, columns = columns, rows
+	}
+	return backend.Shape(rows, columns)
+}
+
+func bfloat16(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.BFloat16) }
+
+// sizes have rows and columns beside the blocks of the kernels, odd sums, and sums that are split.
+var sizes = [][3]int{ // m, k, n
+	{1, 1, 1}, {7, 300, 5}, {48, 256, 64}, {49, 257, 65}, {6, 2, 130}, {95, 513, 16}, {33, 4100, 70}, {200, 2049, 31},
+}
+
+// Products are sums of the products of the factors in float32, whichever factor is stored as its
+// transpose: they agree with those in float64 to 1e-6 of the terms' sizes.
+func TestProducts(t *testing.T) {
+	b, _ := open(t)
+	for _, s := range sizes {
+		m, k, n := s[0], s[1], s[2]
+		for stores := range 4 {
+			transposedA, transposedB := stores&1 > 0, stores&2 > 0
+			t.Run(fmt.Sprintf("%v transposed %v %v", s, transposedA, transposedB), func(t *testing.T) {
+				x, y := matrix("a", m, k), matrix("b", k, n)
+				axis := [2]int{1, 0}
+				if transposedA {
+					axis[0] = 0
+				}
+				if transposedB {
+					axis[1] = 1
+				}
+				program, err := b.Compile(t.Name(), []shapes.Shape{stored(m, k, transposedA), stored(k, n, transposedB)}, func(in []*graph.Node) []*graph.Node {
+					return []*graph.Node{graph.Dot(bfloat16(in[0]), bfloat16(in[1])).WithAccumulatorDType(dtypes.InvalidDType).
+						WithOutputDType(dtypes.Float32).EinsumAxes([][2]int{axis}, nil)}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer program.Close()
+				got := backendtest.Run(t, b, program, x, y)[0]
+				want, size := reference(x, y, m, k, n, transposedA, transposedB)
+				for i := range want {
+					if !(math.Abs(float64(got[i])-want[i]) <= 1e-6*size[i]) {
+						t.Fatalf("element %d is %g, want %g", i, got[i], want[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+func gelu(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 }
+
+func slope(x float64) float64 {
+	return math.Erfc(-x/math.Sqrt2)/2 + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)
+}
+
+// A layer, and its gradients, are those of the definition up to the rounding of the results and of
+// the argument of GELU in the gradient.
+func TestLayers(t *testing.T) {
+	b, ok := open(t)
+	if !ok {
+		return
+	}
+	for _, s := range sizes {
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			m, k, n := s[0], s[1], s[2]
+			x, w, bias := matrix("x", m, k), matrix("w", k, n), matrix("bias", 1, n)
+			for i := range w {
+				w[i] = rounded(w[i] / float32(math.Sqrt(float64(k)))) // GELU's argument is of order 1
+			}
+			const out = 9 // columns of the layer after this one
+			dy, after, dh := matrix("dy", m, out), matrix("after", n, out), matrix("dh", m, n)
+			program, err := b.Compile(t.Name(), []shapes.Shape{
+				backend.Shape(m, k), backend.Shape(k, n), backend.Shape(n), backend.Shape(m, out), backend.Shape(n, out), backend.Shape(m, n),
+			}, func(in []*graph.Node) []*graph.Node {
+				y, active := products.Layer(bfloat16(in[0]), bfloat16(in[1]), in[2])
+				dx, sums := products.LayerGradient(bfloat16(in[3]), bfloat16(in[4]), y)
+				last, lastSums := products.GELUGradient(in[5], y)
+				float := func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
+				return []*graph.Node{float(active), float(dx), sums, float(last), lastSums}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer program.Close()
+			got := backendtest.Run(t, b, program, x, w, bias, dy, after, dh)
+			y, _ := reference(x, w, m, k, n, false, false)
+			d, size := reference(dy, after, m, out, n, false, true)
+			var sums, lastSums, sumSizes, lastSizes [256]float64
+			for i := range y {
+				j := i % n
+				y[i] += float64(bias[j])
+				near(t, "GELU", i, got[0][i], gelu(y[i]), 1)
+				s := slope(float64(rounded(float32(y[i]))))
+				near(t, "gradient of a layer", i, got[1][i], d[i]*s, size[i])
+				near(t, "gradient of GELU", i, got[3][i], float64(dh[i])*s, math.Abs(float64(dh[i])))
+				sums[j] += d[i] * s
+				sumSizes[j] += size[i]
+				lastSums[j] += float64(dh[i]) * s
+				lastSizes[j] += math.Abs(float64(dh[i]))
+			}
+			for j := range n { // not rounded: closer than the numbers that they sum; the argument of a slope is
+				if !(math.Abs(float64(got[2][j])-sums[j]) <= 1e-3*sumSizes[j] && math.Abs(float64(got[4][j])-lastSums[j]) <= 1e-3*lastSizes[j]) {
+					t.Fatalf("sums %d are %g and %g, want %g and %g", j, got[2][j], got[4][j], sums[j], lastSums[j])
+				}
+			}
+		})
+	}
+}
+
+// near allows for a rounding to bfloat16, and for one of y to the other side of a tie.
+func near(t *testing.T, what string, i int, got float32, want, size float64) {
+	t.Helper()
+	if !(math.Abs(float64(got)-want) <= math.Abs(want)/256+4e-3*size) {
+		t.Fatalf("%s: element %d is %g, want %g", what, i, got, want)
+	}
+}
+
+// The results do not depend on how threads share the work.
+func TestSameBits(t *testing.T) {
+	b, _ := open(t)
+	const m, k, n = 200, 5000, 130
+	x, y := matrix("a", k, m), matrix("b", k, n)
+	program, err := b.Compile(t.Name(), []shapes.Shape{backend.Shape(k, m), backend.Shape(k, n)}, func(in []*graph.Node) []*graph.Node {
+		return []*graph.Node{graph.Dot(bfloat16(in[0]), bfloat16(in[1])).WithAccumulatorDType(dtypes.InvalidDType).
+			WithOutputDType(dtypes.Float32).EinsumAxes([][2]int{{0, 0}}, nil)}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	first := backendtest.Run(t, b, program, x, y)[0]
+	for range 20 {
+		if again := backendtest.Run(t, b, program, x, y)[0]; !slices.Equal(again, first) {
+			t.Fatal("other bits at another time")
+		}
+	}
+}
+
+// Products that are products of matrices call a kernel; others are XLA's.
+func TestWhichProducts(t *testing.T) {
+	b, ok := open(t)
+	if !ok {
+		return
+	}
+	half, full := dtypes.BFloat16, dtypes.Float32
+	for name, test := range map[string]struct {
+		a, b              shapes.Shape
+		sumA, sumB, batch []int
+		result            dtypes.DType
+		kernel            bool
+		dimensions        []int
+	}{
+		"matrices":              {a: shapes.Make(half, 3, 4), b: shapes.Make(half, 4, 5), sumA: []int{1}, sumB: []int{0}, result: full, kernel: true, dimensions: []int{3, 5}},
+		"rows of rows":          {a: shapes.Make(half, 2, 3, 4), b: shapes.Make(half, 4, 5), sumA: []int{2}, sumB: []int{0}, result: full, kernel: true, dimensions: []int{2, 3, 5}},
+		"sums over two axes":    {a: shapes.Make(half, 2, 3, 4), b: shapes.Make(half, 2, 3, 5), sumA: []int{0, 1}, sumB: []int{0, 1}, result: full, kernel: true, dimensions: []int{4, 5}},
+		"a sum in the middle":   {a: shapes.Make(half, 2, 3, 4), b: shapes.Make(half, 3, 5), sumA: []int{1}, sumB: []int{0}, result: full, dimensions: []int{2, 4, 5}},
+		"axes in another order": {a: shapes.Make(half, 2, 3, 4), b: shapes.Make(half, 3, 2, 5), sumA: []int{0, 1}, sumB: []int{1, 0}, result: full, dimensions: []int{4, 5}},
+		"many products":         {a: shapes.Make(half, 2, 3, 4), b: shapes.Make(half, 2, 4, 5), sumA: []int{2}, sumB: []int{1}, batch: []int{0}, result: full, dimensions: []int{2, 3, 5}},
+		"float32":               {a: shapes.Make(full, 3, 4), b: shapes.Make(full, 4, 5), sumA: []int{1}, sumB: []int{0}, result: full, dimensions: []int{3, 5}},
+		"a result of bfloat16":  {a: shapes.Make(half, 3, 4), b: shapes.Make(half, 4, 5), sumA: []int{1}, sumB: []int{0}, result: half, dimensions: []int{3, 5}},
+		"a number":              {a: shapes.Make(half, 4), b: shapes.Make(half, 4), sumA: []int{0}, sumB: []int{0}, result: full},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := wrapped(t, b).Builder(t.Name()).Main()
+			x, errX := f.Parameter("a", test.a, nil)
+			y, errY := f.Parameter("b", test.b, nil)
+			if errX != nil || errY != nil {
+				t.Fatal(errX, errY)
+			}
+			p, err := f.DotGeneral(x, test.sumA, test.batch, y, test.sumB, test.batch, compute.DotGeneralConfig{OutputDType: test.result})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err := f.Shape(p); err != nil || !slices.Equal(s.Dimensions, test.dimensions) || s.DType != test.result {
+				t.Errorf("the result is %v (%v), want %v %v", s, err, test.result, test.dimensions)
+			}
+			if calls := len(products.Targets(f)); (calls == 1) != test.kernel || calls > 1 {
+				t.Errorf("%d calls of kernels", calls)
+			}
+		})
+	}
+}
+
+// wrapped is the library's backend of b.
+func wrapped(t *testing.T, b *backend.Backend) (w compute.Backend) {
+	t.Helper()
+	program, err := b.Compile(t.Name(), []shapes.Shape{backend.Shape()}, func(in []*graph.Node) []*graph.Node {
+		w = in[0].Graph().Backend()
+		return in
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program.Close()
+	return w
+}
+
+// Wrong arguments are errors when a program is built, not when it runs.
+func TestWrongArguments(t *testing.T) {
+	b, ok := open(t)
+	if !ok {
+		return
+	}
+	for name, build := range map[string]func(in []*graph.Node){
+		"a vector":        func(in []*graph.Node) { products.Layer(bfloat16(graph.Reshape(in[0], -1)), bfloat16(in[0]), in[0]) },
+		"float32 factors": func(in []*graph.Node) { products.Layer(in[0], in[0], graph.Reshape(in[0], -1)) },
+		"other sizes":     func(in []*graph.Node) { products.Layer(bfloat16(in[0]), bfloat16(in[0]), graph.Reshape(in[0], -1)) },
+		"another y":       func(in []*graph.Node) { products.GELUGradient(in[0], in[0]) },
+	} {
+		if program, err := b.Compile(name, []shapes.Shape{backend.Shape(3, 4)}, func(in []*graph.Node) []*graph.Node {
+			build(in)
+			return in
+		}); err == nil {
+			program.Close()
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
