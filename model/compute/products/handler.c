@@ -25,6 +25,7 @@ typedef struct {
 } kernel;
 
 static const kernel of_product = {product_scratch, product_tasks, product_task};
+static const kernel of_norm = {norm_scratch, norm_tasks, norm_task};
 static const kernel of_deep = {deep_scratch, deep_tasks, deep_task};
 
 // shared is one part of a product that several threads compute. Threads take the tasks in their
@@ -155,41 +156,58 @@ static int metadata(XLA_FFI_CallFrame *f) {
 }
 
 // role of a call: what handlers says of its target.
-enum role { PRODUCT, LAYER, LAYER_GRADIENT, GELU_GRADIENT };
+enum role { PRODUCT, LAYER, LAYER_GRADIENT, GELU_GRADIENT, NORM_LAYER, NORM_GRADIENT };
 
 // multiply computes the product that a call describes.
 static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 	if (metadata(f))
 		return NULL;
+	int layer = role == LAYER || role == NORM_LAYER, norm = role == NORM_LAYER || role == NORM_GRADIENT;
+	int gradient = role == LAYER_GRADIENT || role == GELU_GRADIENT || role == NORM_GRADIENT;
+	int given = role == GELU_GRADIENT || role == NORM_GRADIENT;
 	const XLA_FFI_Attrs *attrs = &f->attrs;
-	product p = {.m = number(attrs, "m"), .k = number(attrs, "k"), .n = number(attrs, "n")};
-	int64_t a = number(attrs, "transposed_a"), b = number(attrs, "transposed_b"), sizes[] = {p.m * p.k, p.k * p.n, p.m * p.n}, in_blocks = blocks_size(p.m, p.n);
-	p.transposed_a = a == 1, p.transposed_b = b == 1;
-	int gradient = role == LAYER_GRADIENT || role == GELU_GRADIENT;
-	int ok = p.m > 0 && p.n > 0 && (role == GELU_GRADIENT ? p.k == 0 : p.k > 0) && a >= 0 && b >= 0;
+	product p = {
+		.m = number(attrs, "m"), .k = number(attrs, "k"), .n = number(attrs, "n"),
+		.transposed_a = number(attrs, "transposed_a"), .transposed_b = number(attrs, "transposed_b"),
+		.window = number(attrs, "window"), .steps = number(attrs, "steps"), .repeat = number(attrs, "repeat"),
+	};
+	int ok = p.m > 0 && p.n > 0 && (given ? p.k == 0 : p.k > 0) && p.transposed_a >= 0 && p.transposed_b >= 0 &&
+		 p.window > 0 && p.steps > 0 && p.repeat > 0 && (!norm || p.n <= WIDEST);
+	if (!ok)
+		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an attribute is missing or out of range");
+	// The array of a is as large as the matrix without the window's copies.
+	int64_t size_a = p.m * p.k / p.window, size = p.m * p.n, in_blocks = blocks_size(p.m, p.n);
 	int i = 0, o = 0; // arguments and results so far
-	if (role != GELU_GRADIENT)
-		ok = ok && (p.a = array(&f->args, i++, XLA_FFI_DataType_BF16, sizes[0])) &&
-		     (p.b = array(&f->args, i++, XLA_FFI_DataType_BF16, sizes[1]));
+	if (given)
+		ok = ok && (p.given = array(&f->args, i++, XLA_FFI_DataType_F32, size / p.repeat));
 	else
-		ok = ok && (p.given = array(&f->args, i++, XLA_FFI_DataType_F32, sizes[2]));
-	if (role == LAYER)
+		ok = ok && (p.a = array(&f->args, i++, XLA_FFI_DataType_BF16, size_a)) &&
+		     (p.b = array(&f->args, i++, XLA_FFI_DataType_BF16, p.k * p.n));
+	if (layer)
 		ok = ok && (p.bias = array(&f->args, i++, XLA_FFI_DataType_F32, p.n));
 	if (gradient)
-		ok = ok && (p.before = array(&f->args, i++, XLA_FFI_DataType_BF16, in_blocks)) &&
-		     (p.dy = array(&f->rets, o++, XLA_FFI_DataType_BF16, sizes[2])) &&
-		     (p.sums = array(&f->rets, o++, XLA_FFI_DataType_F32, p.n));
-	else if (role == PRODUCT)
-		ok = ok && (p.c = array(&f->rets, o++, XLA_FFI_DataType_F32, sizes[2]));
-	else
+		ok = ok && (p.before = array(&f->args, i++, XLA_FFI_DataType_BF16, in_blocks));
+	if (role == NORM_GRADIENT)
+		ok = ok && (p.scaled = array(&f->args, i++, XLA_FFI_DataType_F32, p.m));
+	if (norm)
+		ok = ok && (p.gain = array(&f->args, i++, XLA_FFI_DataType_F32, p.n)) &&
+		     (p.shift = array(&f->args, i++, XLA_FFI_DataType_F32, p.n));
+	if (role == PRODUCT)
+		ok = ok && (p.c = array(&f->rets, o++, XLA_FFI_DataType_F32, size));
+	if (layer)
 		ok = ok && (p.y = array(&f->rets, o++, XLA_FFI_DataType_BF16, in_blocks)) &&
-		     (p.active = array(&f->rets, o++, XLA_FFI_DataType_BF16, sizes[2]));
+		     (p.active = array(&f->rets, o++, XLA_FFI_DataType_BF16, size));
+	if (role == NORM_LAYER)
+		ok = ok && (p.scale = array(&f->rets, o++, XLA_FFI_DataType_F32, p.m));
+	if (gradient)
+		ok = ok && (p.du = array(&f->rets, o++, XLA_FFI_DataType_BF16, size)) &&
+		     (p.sums = array(&f->rets, o++, XLA_FFI_DataType_F32, norm ? 3 * p.n : p.n));
 	if (!ok || f->args.size != i || f->rets.size != o)
-		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an attribute, an argument or a result is missing, or has another type or size");
+		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an argument or a result is missing, or has another type or size");
 	int64_t threads = 1;
 	XLA_FFI_ThreadPool_NumThreads_Args pool = {SIZE(XLA_FFI_ThreadPool_NumThreads_Args, num_threads), NULL, f->ctx, &threads};
 	f->api->ThreadPool_NumThreads(&pool); // without a pool it leaves one thread
-	const kernel *k = deep(&p) ? &of_deep : &of_product;
+	const kernel *k = norm ? &of_norm : deep(&p) ? &of_deep : &of_product;
 	int64_t bytes = k->scratch(&p, threads);
 	if (!(p.scratch = aligned_alloc(64, (bytes + 63) / 64 * 64)))
 		return failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "product: no memory for copies of the factors");
@@ -204,6 +222,8 @@ static XLA_FFI_Error *of_product_call(XLA_FFI_CallFrame *f) { return multiply(f,
 static XLA_FFI_Error *of_layer_call(XLA_FFI_CallFrame *f) { return multiply(f, LAYER); }
 static XLA_FFI_Error *of_layer_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, LAYER_GRADIENT); }
 static XLA_FFI_Error *of_gelu_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, GELU_GRADIENT); }
+static XLA_FFI_Error *of_norm_layer_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_LAYER); }
+static XLA_FFI_Error *of_norm_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_GRADIENT); }
 
 // handlers by the names of their targets.
 static const struct {
@@ -214,6 +234,8 @@ static const struct {
 	{LAYER_TARGET, of_layer_call},
 	{LAYER_GRADIENT_TARGET, of_layer_gradient_call},
 	{GELU_GRADIENT_TARGET, of_gelu_gradient_call},
+	{NORM_LAYER_TARGET, of_norm_layer_call},
+	{NORM_GRADIENT_TARGET, of_norm_gradient_call},
 };
 
 // error_text is the text of an error of PJRT.

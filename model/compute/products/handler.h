@@ -10,5 +10,7 @@ const char *register_handlers(const char *path);
 #define LAYER_TARGET "ergoflow_layer"
 #define LAYER_GRADIENT_TARGET "ergoflow_layer_gradient"
 #define GELU_GRADIENT_TARGET "ergoflow_gelu_gradient"
+#define NORM_LAYER_TARGET "ergoflow_norm_layer"
+#define NORM_GRADIENT_TARGET "ergoflow_norm_gradient"
 
 #endif

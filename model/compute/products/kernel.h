@@ -20,18 +20,30 @@ typedef struct {
 	const uint16_t *a, *b;
 	float *c;
 
-	// With a bias [n] it is a layer: y = a·b + bias, and active [m, n] is GELU(y). There is no c.
-	// y is in blocks, [blocks][panels][BLOCK][COLUMNS] of tile.h, for the gradient alone.
-	const float *bias;
-	uint16_t *y;
-	uint16_t *active;
+	// With a window above 1 it is a convolution of sequences of so many steps, with zeros beyond
+	// their ends: a is stored as x [rows, inputs], and row t of a sequence in a is
+	// [x(t - window/2), …, x(t + window/2)]. inputs is a multiple of 16, the window odd.
+	int64_t window, steps;
 
-	// With before it is the gradient of a layer whose y is before: dy = (a·b) ⊙ GELU′(before) [m, n]
+	// With a bias [n] it is a layer: u = a·b + bias, y = u, and active [m, n] is GELU(y). There is
+	// no c. With a gain [n] and a shift [n] the layer normalises its rows, which have mean 0:
+	// y = u⊙scale, scale [m] = 1/√(mean(u²) + 1e-5), and active is GELU(gain⊙y + shift); n ≤ WIDEST.
+	// y is in blocks, [blocks][panels][BLOCK][COLUMNS] of tile.h, for the gradient alone.
+	const float *bias, *gain, *shift;
+	uint16_t *y, *active;
+	float *scale;
+
+	// With before it is the gradient of a layer whose y is before: du = (a·b) ⊙ GELU′(before) [m, n]
 	// and the sums [n] of its rows, which are of float32 numbers, not of the rounded ones. There is
-	// no c. Where the product [m, n] is given, there are no a and b either, and k is 0.
+	// no c. Where the product is given, there are no a and b either, and k is 0.
+	// With a gain, the product is given as [m/repeat, n], each row of which stands for repeat rows;
+	// with d = given ⊙ GELU′(gain⊙before + shift) the gradient is
+	// du = scale⊙(gain⊙d - before·mean(gain⊙d⊙before)), and the sums [3, n] are of du, d and
+	// d⊙before.
 	const uint16_t *before;
-	const float *given;
-	uint16_t *dy;
+	const float *given, *scaled; // scaled is the scale of the layer
+	int64_t repeat;
+	uint16_t *du;
 	float *sums;
 
 	char *scratch; // of scratch_bytes, aligned to 64 bytes
@@ -43,6 +55,14 @@ void product_task(const product *, int part, int64_t task, int worker);
 
 // blocks_size is how many numbers the y of a layer has.
 int64_t blocks_size(int64_t m, int64_t n);
+
+// WIDEST is how many columns a layer that normalises may have.
+enum { WIDEST = 256 };
+
+// norm_… are product_… of a layer that normalises, and of its gradient.
+int64_t norm_scratch(const product *, int workers);
+int64_t norm_tasks(const product *, int part);
+void norm_task(const product *, int part, int64_t task, int worker);
 
 // deep says whether k is so much larger than m and n that deep_… are faster. They split the sum.
 int deep(const product *);

@@ -88,7 +88,10 @@ func (f function) Call(called compute.Function, arguments ...compute.Value) ([]c
 			return nil, err
 		}
 	}
-	name, _, _ := strings.Cut(called.Name(), " ")
+	var s signature
+	if _, err := fmt.Sscanf(called.Name(), "%s %d %d %d %d", &s.kernel, &s.call, &s.window, &s.steps, &s.repeat); err != nil {
+		return nil, fmt.Errorf("products: no kernel %q: %w", called.Name(), err)
+	}
 	// size is axis i of argument a; 0 where there is none.
 	size := func(a, i int) int {
 		if a < len(given) && i < given[a].Rank() {
@@ -97,26 +100,46 @@ func (f function) Call(called compute.Function, arguments ...compute.Value) ([]c
 		return 0
 	}
 	var target string
-	var p product
+	p := product{m: size(0, 0), k: s.window * size(0, 1), n: size(1, 1), window: s.window, steps: s.steps, repeat: s.repeat}
+	x, w := bfloat16s(p.m, size(0, 1)), bfloat16s(p.k, p.n)
 	var want, results []shapes.Shape // of arguments and results
-	switch name {
+	switch s.kernel {
 	case layer:
-		target, p = C.LAYER_TARGET, product{m: size(0, 0), k: size(0, 1), n: size(1, 1)}
-		want = []shapes.Shape{bfloat16s(p.m, p.k), bfloat16s(p.k, p.n), float32s(p.n)}
+		target = C.LAYER_TARGET
+		want = []shapes.Shape{x, w, float32s(p.n)}
 		results = []shapes.Shape{p.blocks(), bfloat16s(p.m, p.n)}
 	case layerGradient:
-		target, p = C.LAYER_GRADIENT_TARGET, product{m: size(0, 0), k: size(0, 1), n: size(1, 0), transposedB: true}
-		want = []shapes.Shape{bfloat16s(p.m, p.k), bfloat16s(p.n, p.k), p.blocks()}
+		target, p.n, p.transposedB = C.LAYER_GRADIENT_TARGET, size(1, 0), true
+		want = []shapes.Shape{x, bfloat16s(p.n, p.k), p.blocks()}
 		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}
 	case geluGradient:
-		target, p = C.GELU_GRADIENT_TARGET, product{m: size(0, 0), n: size(0, 1)}
+		target, p.k, p.n = C.GELU_GRADIENT_TARGET, 0, size(0, 1)
 		want = []shapes.Shape{float32s(p.m, p.n), p.blocks()}
 		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}
+	case normLayer:
+		target = C.NORM_LAYER_TARGET
+		want = []shapes.Shape{x, w, float32s(p.n), float32s(p.n), float32s(p.n)}
+		results = []shapes.Shape{p.blocks(), bfloat16s(p.m, p.n), float32s(p.m)}
+	case normGradient:
+		target, p.m, p.k, p.n = C.NORM_GRADIENT_TARGET, size(0, 0)*s.repeat, 0, size(0, 1)
+		want = []shapes.Shape{float32s(size(0, 0), p.n), p.blocks(), float32s(p.m), float32s(p.n), float32s(p.n)}
+		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(3, p.n)}
+	case convolve:
+		target = C.PRODUCT_TARGET
+		want = []shapes.Shape{x, w}
+		results = []shapes.Shape{float32s(p.m, p.n)}
+	case convolutionGradient:
+		target, p.m, p.k, p.transposedA = C.PRODUCT_TARGET, s.window*size(0, 1), size(0, 0), true
+		want = []shapes.Shape{x, bfloat16s(p.k, p.n)}
+		results = []shapes.Shape{float32s(p.m, p.n)}
 	default:
-		return nil, fmt.Errorf("products: no kernel %q", name)
+		return nil, fmt.Errorf("products: no kernel %q", s.kernel)
+	}
+	if s.window > 1 && (s.window%2 == 0 || size(0, 1)%16 != 0) {
+		return nil, fmt.Errorf("products: a window of %d rows of %d numbers", s.window, size(0, 1))
 	}
 	if !slices.EqualFunc(given, want, shapes.Shape.Equal) {
-		return nil, fmt.Errorf("products: %s of %v, want %v", name, given, want)
+		return nil, fmt.Errorf("products: %s of %v, want %v", s.kernel, given, want)
 	}
 	return customCall(f, target, p, results, arguments...)
 }
@@ -161,13 +184,23 @@ func (f function) DotGeneral(
 type product struct {
 	m, k, n                  int // [m, k] by [k, n]
 	transposedA, transposedB bool
+	window, steps, repeat    int   // see kernel.h
 	result                   []int // dimensions of the result
 }
 
 // attributes are those of a custom call, as handler.c reads them.
 func (p product) attributes() string {
-	return fmt.Sprintf("{m = %d : i64, k = %d : i64, n = %d : i64, transposed_a = %d : i64, transposed_b = %d : i64}",
-		p.m, p.k, p.n, number(p.transposedA), number(p.transposedB))
+	var b strings.Builder
+	for _, a := range []struct {
+		name  string
+		value int
+	}{
+		{"m", p.m}, {"k", p.k}, {"n", p.n}, {"transposed_a", number(p.transposedA)}, {"transposed_b", number(p.transposedB)},
+		{"window", p.window}, {"steps", p.steps}, {"repeat", p.repeat},
+	} {
+		fmt.Fprintf(&b, ", %s = %d : i64", a.name, a.value)
+	}
+	return "{" + b.String()[2:] + "}"
 }
 
 func number(b bool) int {
@@ -196,6 +229,7 @@ func matrices(a, contractedA, b, contractedB []int) (p product, ok bool) {
 	return product{
 		m: size(freeA), k: size(sums), n: size(freeB),
 		transposedA: !lastA, transposedB: lastB,
+		window: 1, steps: 1, repeat: 1,
 		result: slices.Concat(freeA, freeB),
 	}, true
 }

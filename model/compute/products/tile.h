@@ -56,20 +56,23 @@ static inline void transpose(const uint16_t *x, int64_t k, int64_t columns, int6
 }
 
 // tile_of adds the products of count pairs to rows × COLUMNS elements of c, or sets them. The pair
-// p of row r of a is at a[r·row + p·pair], those of b at b[p·COLUMNS]. c has n elements in a row,
-// of which the mask says which belong to the tile.
-INLINE void tile_of(int rows, int64_t count, const uint32_t *a, int64_t row, int64_t pair, const uint32_t *b, float *c,
-		    int64_t n, const __mmask16 mask[VECTORS], int add) {
+// p of row r of a is at a[r][p·pair], those of b at b[p·COLUMNS]. c has n elements in a row, of
+// which the mask says which belong to the tile.
+INLINE void tile_of(int rows, int64_t count, const uint32_t *const *a, int64_t pair, const uint32_t *b, float *c, int64_t n,
+		    const __mmask16 mask[VECTORS], int add) {
 	__m512 sum[ROWS][VECTORS];
 	for (int r = 0; r < rows; r++)
 		for (int v = 0; v < VECTORS; v++)
 			sum[r][v] = add ? _mm512_maskz_loadu_ps(mask[v], c + r * n + 16 * v) : _mm512_setzero_ps();
+	const uint32_t *at[ROWS];
+	for (int r = 0; r < rows; r++)
+		at[r] = a[r];
 	for (int64_t p = 0; p < count; p++) {
 		__m512bh column[VECTORS];
 		for (int v = 0; v < VECTORS; v++)
 			column[v] = (__m512bh)_mm512_load_si512(b + p * COLUMNS + 16 * v);
 		for (int r = 0; r < rows; r++) {
-			__m512bh x = (__m512bh)_mm512_set1_epi32(a[r * row + p * pair]);
+			__m512bh x = (__m512bh)_mm512_set1_epi32(at[r][p * pair]);
 			for (int v = 0; v < VECTORS; v++)
 				sum[r][v] = _mm512_dpbf16_ps(sum[r][v], x, column[v]);
 		}
@@ -86,16 +89,16 @@ INLINE void columns_left(int64_t columns, __mmask16 mask[VECTORS]) {
 }
 
 // block_of is tile_of for up to BLOCK rows.
-INLINE void block_of(int64_t rows, int64_t count, const uint32_t *a, int64_t row, int64_t pair, const uint32_t *b, float *c,
-		     int64_t n, const __mmask16 mask[VECTORS], int add) {
-	for (int64_t r = 0; r < rows; r += ROWS, a += ROWS * row, c += ROWS * n)
+INLINE void block_of(int64_t rows, int64_t count, const uint32_t *const *a, int64_t pair, const uint32_t *b, float *c, int64_t n,
+		     const __mmask16 mask[VECTORS], int add) {
+	for (int64_t r = 0; r < rows; r += ROWS, a += ROWS, c += ROWS * n)
 		switch (rows - r) {
-		case 1: tile_of(1, count, a, row, pair, b, c, n, mask, add); break;
-		case 2: tile_of(2, count, a, row, pair, b, c, n, mask, add); break;
-		case 3: tile_of(3, count, a, row, pair, b, c, n, mask, add); break;
-		case 4: tile_of(4, count, a, row, pair, b, c, n, mask, add); break;
-		case 5: tile_of(5, count, a, row, pair, b, c, n, mask, add); break;
-		default: tile_of(ROWS, count, a, row, pair, b, c, n, mask, add);
+		case 1: tile_of(1, count, a, pair, b, c, n, mask, add); break;
+		case 2: tile_of(2, count, a, pair, b, c, n, mask, add); break;
+		case 3: tile_of(3, count, a, pair, b, c, n, mask, add); break;
+		case 4: tile_of(4, count, a, pair, b, c, n, mask, add); break;
+		case 5: tile_of(5, count, a, pair, b, c, n, mask, add); break;
+		default: tile_of(ROWS, count, a, pair, b, c, n, mask, add);
 		}
 }
 

@@ -34,44 +34,54 @@ func (n Network) embed(probes *graph.Node) *graph.Node {
 
 // trajectory is convolution, LayerNorm over the channels, GELU for every
 // channel, and the mean over the steps.
+//
+// From the result of a convolution it subtracts the mean over the channels, which does not change
+// the LayerNorm after it. To do so without a pass over the result it subtracts the mean from
+// weights and bias.
 func (n Network) trajectory(probes *graph.Node) *graph.Node {
 	dimensions := probes.Shape().Dimensions
 	functions, sensors, steps, features := dimensions[0], dimensions[1], dimensions[2], dimensions[3]
 	h := graph.Reshape(probes, functions*sensors, steps, features)
+	centred := func(x *graph.Node) *graph.Node { return graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, -1)) }
+	var all []layers.NormLayer
 	for i := range n.config.Channels {
-		norm := fmt.Sprintf("sensor.norm%d", i)
-		h = n.convolution(fmt.Sprintf("sensor.conv%d", i), h)
-		h = layers.NormGELU(h, n.weight(norm), n.bias(norm))
+		convolution, norm := fmt.Sprintf("sensor.conv%d", i), fmt.Sprintf("sensor.norm%d", i)
+		weight := n.weight(convolution)
+		weight = centred(graph.Reshape(weight, -1, weight.Shape().Dimensions[2]))
+		all = append(all, layers.NormLayer{Weight: weight, Bias: centred(n.bias(convolution)), Gain: n.weight(norm), Shift: n.bias(norm)})
 	}
-	return graph.Reshape(graph.ReduceMean(h, 1), functions, sensors, -1)
+	defined := func(all []layers.NormLayer) *graph.Node {
+		h := h
+		for _, l := range all {
+			h = layers.NormGELU(plus(n.times(n.columns(h), l.Weight), l.Bias), l.Gain, l.Shift)
+		}
+		return graph.ReduceMean(h, 1)
+	}
+	mean, ok := n.precision.NormLayers(h, graph.Reshape(n.columns(h), -1, n.config.Kernel*features), n.config.Kernel, all, defined)
+	if !ok {
+		mean = defined(all)
+	}
+	return graph.Reshape(mean, functions, sensors, -1)
 }
 
-// convolution is a cross-correlation of h [N, L, in] over its middle axis, with zero
-// padding of half the kernel on both sides: [N, L, out]. From its result it subtracts
-// the mean over the channels, which does not change the LayerNorm after it. To do so
-// without a pass over the result it subtracts the mean from weights and bias.
-//
-// It is one product of the shifted copies of h, side by side, with the weights
+// columns has the rows of h [N, L, in] that a convolution along the second axis sums over, side by
+// side, [N, L, kernel·in]: zeros beyond the ends. So a convolution is one product with the weights
 // [kernel·in, out]. This is much faster than the convolution operation on pure Go.
-func (n Network) convolution(name string, h *graph.Node) *graph.Node {
+func (n Network) columns(h *graph.Node) *graph.Node {
 	dimensions := h.Shape().Dimensions
 	trajectories, steps, in := dimensions[0], dimensions[1], dimensions[2]
 	kernel, half := n.config.Kernel, n.config.Kernel/2
-	columns := h
-	if half > 0 {
-		zeros := graph.Zeros(h.Graph(), backend.Shape(trajectories, half, in))
-		padded := graph.Concatenate([]*graph.Node{zeros, h, zeros}, 1)
-		shifted := make([]*graph.Node, kernel)
-		for j := range shifted {
-			shifted[j] = graph.Slice(padded, graph.AxisRange(), graph.AxisRange(j, j+steps))
-		}
-		// Stacked along a new axis, XLA-CPU computes the copies in their final place.
-		columns = graph.Reshape(graph.Stack(shifted, 2), trajectories, steps, kernel*in)
+	if half == 0 {
+		return h
 	}
-	centred := func(x *graph.Node) *graph.Node { return graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, -1)) }
-	weight := n.weight(name)
-	weight = centred(graph.Reshape(weight, kernel*in, weight.Shape().Dimensions[2]))
-	return plus(n.times(columns, weight), centred(n.bias(name)))
+	zeros := graph.Zeros(h.Graph(), backend.Shape(trajectories, half, in))
+	padded := graph.Concatenate([]*graph.Node{zeros, h, zeros}, 1)
+	shifted := make([]*graph.Node, kernel)
+	for j := range shifted {
+		shifted[j] = graph.Slice(padded, graph.AxisRange(), graph.AxisRange(j, j+steps))
+	}
+	// Stacked along a new axis, XLA-CPU computes the copies in their final place.
+	return graph.Reshape(graph.Stack(shifted, 2), trajectories, steps, kernel*in)
 }
 
 // aggregate returns z [n, Width] of e [n, m, width]. It does not depend on the

@@ -1,0 +1,81 @@
+package layers
+
+import (
+	"slices"
+
+	"github.com/ergoflow/ergoflow/model/compute/products"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// NormLayer has the parameters of a convolution with LayerNorm and GELU: w [kernel·in, out], of
+// which each row has mean 0, b [out] with mean 0, and the LayerNorm's gain and bias [out].
+type NormLayer struct{ Weight, Bias, Gain, Shift *graph.Node }
+
+// NormLayers maps the sequences h [N, L, in] through convolutions with LayerNorm and GELU, one after
+// the other, and returns the mean over the steps, [N, out]. defined is its definition, for the same
+// arguments: each layer is NormGELU of the convolution along the second axis, with zeros beyond the
+// ends. columns [N·L, kernel·in] are the rows of the first convolution side by side. ∂L/∂h is not
+// computed.
+//
+// In bfloat16 kernels compute the layers and their gradients where there are kernels; ok is false
+// otherwise. Only columns and the layers' results are written, rounded, and their arguments for the
+// gradient. With u, y, d and the gradient ∂L/∂u as in NormGELU, and x∗w for a convolution,
+//
+//	∂L/∂w = xᵀ∗∂L/∂u, ∂L/∂x = ∂L/∂u∗w reversed along the kernel, in and out exchanged.
+func (p Precision) NormLayers(h, columns *graph.Node, kernel int, all []NormLayer, defined func([]NormLayer) *graph.Node) (mean *graph.Node, ok bool) {
+	steps := h.Shape().Dimensions[1]
+	if p != BFloat16 || !products.Available(h.Graph()) || kernel%2 == 0 {
+		return nil, false
+	}
+	for i, l := range all {
+		if out := l.Bias.Shape().Size(); out > products.WidestNorm || (i < len(all)-1 && out%16 != 0) || (i > 0 && out%16 != 0) {
+			return nil, false
+		}
+	}
+	window := func(i int) products.Convolution {
+		if i == 0 {
+			return products.Convolution{Window: 1, Steps: 1}
+		}
+		return products.Convolution{Window: kernel, Steps: steps}
+	}
+	n := len(all)
+	x, y, scale := make([]*graph.Node, n+1), make([]*graph.Node, n), make([]*graph.Node, n) // x[i] is the input of layer i
+	x[0] = rounded(columns)
+	var arguments []*graph.Node
+	for i, l := range all {
+		y[i], x[i+1], scale[i] = products.NormLayer(x[i], rounded(l.Weight), l.Bias, l.Gain, l.Shift, window(i))
+		arguments = append(arguments, l.Weight, l.Bias, l.Gain, l.Shift)
+	}
+	out := all[n-1].Bias.Shape().Size()
+	value := func(in []*graph.Node) *graph.Node {
+		result, _ := graph.InternalFusedOpCaller(func() *graph.Node {
+			return graph.ReduceMean(graph.Reshape(graph.ConvertDType(x[n], dtypes.Float32), -1, steps, out), 1)
+		}, func() *graph.Node {
+			var layers []NormLayer
+			for l := range slices.Chunk(in, 4) {
+				layers = append(layers, NormLayer{l[0], l[1], l[2], l[3]})
+			}
+			return defined(layers)
+		}, true)
+		return result
+	}
+	return withGradient(value, func(d *graph.Node) []*graph.Node {
+		gradients := make([]*graph.Node, 4*n)
+		d, repeat := graph.MulScalar(d, 1/float64(steps)), steps
+		for i := n - 1; i >= 0; i-- {
+			du, sums := products.NormGradient(d, y[i], scale[i], all[i].Gain, all[i].Shift, repeat)
+			row := func(k int) *graph.Node { return graph.Squeeze(graph.Slice(sums, graph.AxisRange(k, k+1)), 0) }
+			gradients[4*i+1], gradients[4*i+2], gradients[4*i+3] = row(0), row(2), row(1)
+			if i == 0 {
+				gradients[0] = roundedEinsum("nk", "nm", "km", x[0], du)
+				break
+			}
+			gradients[4*i] = products.ConvolutionGradient(x[i], du, window(i))
+			w := graph.Reshape(all[i].Weight, kernel, -1, all[i].Bias.Shape().Size())
+			reversed := graph.Reshape(graph.TransposeAllAxes(graph.Reverse(w, 0), 0, 2, 1), -1, w.Shape().Dimensions[1])
+			d, repeat = products.Convolve(du, rounded(reversed), window(i)), 1
+		}
+		return gradients
+	}, arguments...), true
+}
