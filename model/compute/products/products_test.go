@@ -181,6 +181,132 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// window has the rows of a convolution of x [rows, inputs] side by side, see products.Convolution.
+func window(x []float32, rows, inputs int, c products.Convolution) []float32 {
+	all := make([]float32, rows*c.Window*inputs)
+	for r := range rows {
+		for j := range c.Window {
+			if step := r%c.Steps + j - c.Window/2; step >= 0 && step < c.Steps {
+				copy(all[(r*c.Window+j)*inputs:][:inputs], x[(r+j-c.Window/2)*inputs:])
+			}
+		}
+	}
+	return all
+}
+
+var convolutions = []struct {
+	sequences, inputs, n int
+	products.Convolution
+}{
+	{7, 24, 16, products.Convolution{Window: 1, Steps: 1}},
+	{5, 16, 48, products.Convolution{Window: 3, Steps: 20}},
+	{3, 64, 128, products.Convolution{Window: 5, Steps: 33}},
+	{40, 32, 200, products.Convolution{Window: 3, Steps: 7}},
+	{9, 48, 5, products.Convolution{Window: 3, Steps: 1}},
+}
+
+// A convolution, and the gradient of its weights, are those of the rows of the window.
+func TestConvolutions(t *testing.T) {
+	b, ok := open(t)
+	if !ok {
+		return
+	}
+	for _, c := range convolutions {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			rows, k := c.sequences*c.Steps, c.Window*c.inputs
+			x, w, dy := matrix("x", rows, c.inputs), matrix("w", k, c.n), matrix("dy", rows, c.n)
+			program, err := b.Compile(t.Name(), []shapes.Shape{
+				backend.Shape(rows, c.inputs), backend.Shape(k, c.n), backend.Shape(rows, c.n),
+			}, func(in []*graph.Node) []*graph.Node {
+				return []*graph.Node{
+					products.Convolve(bfloat16(in[0]), bfloat16(in[1]), c.Convolution),
+					products.ConvolutionGradient(bfloat16(in[0]), bfloat16(in[2]), c.Convolution),
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer program.Close()
+			got := backendtest.Run(t, b, program, x, w, dy)
+			all := window(x, rows, c.inputs, c.Convolution)
+			y, ySizes := reference(all, w, rows, k, c.n, false, false)
+			dw, dwSizes := reference(all, dy, k, rows, c.n, true, false)
+			for i, want := range [][]float64{y, dw} {
+				sizes := [][]float64{ySizes, dwSizes}[i]
+				for j := range want {
+					if !(math.Abs(float64(got[i][j])-want[j]) <= 1e-6*sizes[j]) {
+						t.Fatalf("result %d: element %d is %g, want %g", i, j, got[i][j], want[j])
+					}
+				}
+			}
+		})
+	}
+}
+
+// A layer that normalises, and its gradient, are those of the definition up to the rounding of the
+// results and of y.
+func TestNormLayers(t *testing.T) {
+	b, ok := open(t)
+	if !ok {
+		return
+	}
+	for _, c := range convolutions {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			rows, k, n := c.sequences*c.Steps, c.Window*c.inputs, c.n
+			x, w, d := matrix("x", rows, c.inputs), matrix("w", k, n), matrix("d", c.sequences, n)
+			bias, gain, shift := matrix("bias", 1, n), matrix("gain", 1, n), matrix("shift", 1, n)
+			program, err := b.Compile(t.Name(), []shapes.Shape{
+				backend.Shape(rows, c.inputs), backend.Shape(k, n), backend.Shape(n), backend.Shape(n), backend.Shape(n), backend.Shape(c.sequences, n),
+			}, func(in []*graph.Node) []*graph.Node {
+				y, active, scale := products.NormLayer(bfloat16(in[0]), bfloat16(in[1]), in[2], in[3], in[4], c.Convolution)
+				du, sums := products.NormGradient(in[5], y, scale, in[3], in[4], c.Steps)
+				return []*graph.Node{graph.ConvertDType(active, dtypes.Float32), graph.ConvertDType(du, dtypes.Float32), sums, scale}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer program.Close()
+			got := backendtest.Run(t, b, program, x, w, bias, gain, shift, d)
+			u, _ := reference(window(x, rows, c.inputs, c.Convolution), w, rows, k, n, false, false)
+			sums, sizes := make([]float64, 3*n), make([]float64, 3*n)
+			for r := range rows {
+				squares := 0.0
+				for j := range n {
+					u[r*n+j] += float64(bias[j])
+					squares += u[r*n+j] * u[r*n+j]
+				}
+				scale := 1 / math.Sqrt(squares/float64(n)+1e-5)
+				if !(math.Abs(float64(got[3][r])-scale) <= 1e-6*scale) {
+					t.Fatalf("scale %d is %g, want %g", r, got[3][r], scale)
+				}
+				y, dy := make([]float64, n), make([]float64, n) // dy is ∂L/∂(gain⊙y + shift)
+				along, size := 0.0, 0.0
+				for j := range n {
+					exact := u[r*n+j] * scale
+					near(t, "GELU", r*n+j, got[0][r*n+j], gelu(float64(gain[j])*exact+float64(shift[j])), 1)
+					y[j] = float64(rounded(float32(exact)))
+					dy[j] = float64(d[r/c.Steps*n+j]) * slope(float64(gain[j])*y[j]+float64(shift[j]))
+					along += dy[j] * float64(gain[j]) * y[j] / float64(n)
+					size += math.Abs(dy[j]*float64(gain[j])*y[j]) / float64(n)
+				}
+				for j := range n {
+					du := scale * (float64(gain[j])*dy[j] - y[j]*along)
+					near(t, "gradient", r*n+j, got[1][r*n+j], du, scale*(math.Abs(float64(gain[j])*dy[j])+math.Abs(y[j])*size+1))
+					for i, v := range []float64{du, dy[j], dy[j] * y[j]} {
+						sums[i*n+j] += v
+						sizes[i*n+j] += math.Abs(v) + 0.1
+					}
+				}
+			}
+			for i := range sums {
+				if !(math.Abs(float64(got[2][i])-sums[i]) <= 4e-3*sizes[i]) {
+					t.Fatalf("sum %d is %g, want %g", i, got[2][i], sums[i])
+				}
+			}
+		})
+	}
+}
+
 // near allows for a rounding to bfloat16, and for one of y to the other side of a tie.
 func near(t *testing.T, what string, i int, got float32, want, size float64) {
 	t.Helper()
@@ -279,7 +405,10 @@ func TestWrongArguments(t *testing.T) {
 		"a vector":        func(in []*graph.Node) { products.Layer(bfloat16(graph.Reshape(in[0], -1)), bfloat16(in[0]), in[0]) },
 		"float32 factors": func(in []*graph.Node) { products.Layer(in[0], in[0], graph.Reshape(in[0], -1)) },
 		"other sizes":     func(in []*graph.Node) { products.Layer(bfloat16(in[0]), bfloat16(in[0]), graph.Reshape(in[0], -1)) },
-		"another y":       func(in []*graph.Node) { products.GELUGradient(in[0], in[0]) },
+		"an even window": func(in []*graph.Node) {
+			products.Convolve(bfloat16(graph.Reshape(graph.Ones(in[0].Graph(), backend.Shape(3, 16)), 3, 16)), bfloat16(graph.Ones(in[0].Graph(), backend.Shape(32, 4))), products.Convolution{Window: 2, Steps: 3})
+		},
+		"another y": func(in []*graph.Node) { products.GELUGradient(in[0], in[0]) },
 	} {
 		if program, err := b.Compile(name, []shapes.Shape{backend.Shape(3, 4)}, func(in []*graph.Node) []*graph.Node {
 			build(in)
