@@ -53,8 +53,13 @@ func TestBFloat16(t *testing.T) {
 			t.Run(string(decoder)+"/"+string(k), func(t *testing.T) { check(t, slow, c) })
 		}
 	}
-	// XLA takes a minute to compile one. This has both products, of two and of more axes.
-	t.Run("fast", func(t *testing.T) { check(t, backendtest.Fast(t), tiny(sensor.Equivariant)) })
+	// XLA takes a minute to compile one. This has both products, of two and of more axes, and
+	// convolutions that kernels compute.
+	t.Run("fast", func(t *testing.T) {
+		c := tiny(sensor.Equivariant)
+		c.Channels = []int{16, 32}
+		check(t, backendtest.Fast(t), c)
+	})
 }
 
 // relative is the distance of two vectors over the length of the second.
