@@ -123,8 +123,8 @@ def measure(name, o):
 
 
 def table(cases):
-    lines = ["| experiment | batch | ergoflow, ms | torch.compile, ms | torch / ergoflow | ergoflow bfloat16, ms | torch.compile bfloat16, ms |",
-             "|---|---|---|---|---|---|---|"]
+    lines = ["| experiment | batch | ergoflow, ms | torch.compile, ms | torch / ergoflow | ergoflow bfloat16, ms | torch.compile bfloat16, ms | torch / ergoflow |",
+             "|---|---|---|---|---|---|---|---|"]
 
     def shown(values):
         ms = 1e3 * statistics.median(values) if values else 0
@@ -134,11 +134,13 @@ def table(cases):
         if name not in cases:
             continue
         c = cases[name]
-        ours, theirs = c["ergoflow"].get("float32", []), c["torch"].get("compile-f32", [])
-        ratios = [b / a for a, b in zip(ours, theirs)]
-        ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})" if ratios else ""
-        lines.append(f"| {name} | {c['functions']} × {c['samples']} | {shown(ours)} | {shown(theirs)} | {ratio} | "
-                     f"{shown(c['ergoflow'].get('bfloat16'))} | {shown(c['torch'].get('compile-bf16'))} |")
+        row = f"| {name} | {c['functions']} × {c['samples']} |"
+        for precision, variant in (("float32", "compile-f32"), ("bfloat16", "compile-bf16")):
+            ours, theirs = c["ergoflow"].get(precision, []), c["torch"].get(variant, [])
+            ratios = [b / a for a, b in zip(ours, theirs)]
+            ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})" if ratios else ""
+            row += f" {shown(ours)} | {shown(theirs)} | {ratio} |"
+        lines.append(row)
     return "\n".join(lines) + "\n"
 
 
