@@ -86,6 +86,15 @@ static void help(void *data) {
 	leave(data);
 }
 
+// succeeded says whether a call of XLA had no error.
+static int succeeded(const XLA_FFI_Api *api, XLA_FFI_Error *error) {
+	if (error) {
+		XLA_FFI_Error_Destroy_Args args = {SIZE(XLA_FFI_Error_Destroy_Args, error), NULL, error};
+		api->Error_Destroy(&args);
+	}
+	return !error;
+}
+
 // run_part computes one part of a product on up to threads threads. It returns 0 where there is no
 // memory.
 static int run_part(XLA_FFI_CallFrame *f, const kernel *k, const product *p, int part, int64_t threads) {
@@ -106,8 +115,8 @@ static int run_part(XLA_FFI_CallFrame *f, const kernel *k, const product *p, int
 	pthread_cond_init(&s->done, NULL);
 	for (int64_t i = 1; i < threads; i++) {
 		XLA_FFI_ThreadPool_Schedule_Args schedule = {SIZE(XLA_FFI_ThreadPool_Schedule_Args, data), NULL, f->ctx, help, s};
-		// It fails only without a pool, and then there is one thread.
-		f->api->ThreadPool_Schedule(&schedule);
+		if (!succeeded(f->api, f->api->ThreadPool_Schedule(&schedule)))
+			leave(s); // in the helper's place: the others do its work
 	}
 	take(s);
 	wait(s);
@@ -206,7 +215,8 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an argument or a result is missing, or has another type or size");
 	int64_t threads = 1;
 	XLA_FFI_ThreadPool_NumThreads_Args pool = {SIZE(XLA_FFI_ThreadPool_NumThreads_Args, num_threads), NULL, f->ctx, &threads};
-	f->api->ThreadPool_NumThreads(&pool); // without a pool it leaves one thread
+	if (!succeeded(f->api, f->api->ThreadPool_NumThreads(&pool)))
+		threads = 1; // no pool
 	const kernel *k = norm ? &of_norm : deep(&p) ? &of_deep : &of_product;
 	int64_t bytes = k->scratch(&p, threads);
 	if (!(p.scratch = aligned_alloc(64, (bytes + 63) / 64 * 64)))

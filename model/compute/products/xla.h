@@ -45,6 +45,12 @@ typedef struct {
 	int errc;
 } XLA_FFI_Error_Create_Args;
 
+typedef struct {
+	size_t struct_size;
+	XLA_FFI_Extension_Base *extension_start;
+	XLA_FFI_Error *error;
+} XLA_FFI_Error_Destroy_Args;
+
 enum { XLA_FFI_DataType_S64 = 5, XLA_FFI_DataType_F32 = 11, XLA_FFI_DataType_BF16 = 16 };
 
 typedef struct {
@@ -109,7 +115,9 @@ typedef struct {
 	XLA_FFI_Api_Version api_version;
 	const void *internal_api;
 	XLA_FFI_Error *(*Error_Create)(XLA_FFI_Error_Create_Args *);
-	void *Error_GetMessage, *Error_Destroy, *Handler_Register, *Stream_Get, *Type_Register;
+	void *Error_GetMessage;
+	void (*Error_Destroy)(XLA_FFI_Error_Destroy_Args *);
+	void *Handler_Register, *Stream_Get, *Type_Register;
 	void *ExecutionContext_Get, *State_Set, *State_Get, *DeviceMemory_Allocate, *DeviceMemory_Free;
 	XLA_FFI_Error *(*ThreadPool_Schedule)(XLA_FFI_ThreadPool_Schedule_Args *);
 	XLA_FFI_Error *(*ThreadPool_NumThreads)(XLA_FFI_ThreadPool_NumThreads_Args *);

@@ -15,15 +15,15 @@ type NormLayer struct{ Weight, Bias, Gain, Shift *graph.Node }
 // NormLayers maps the sequences h [N, L, in] through convolutions with LayerNorm and GELU, one after
 // the other, and returns the mean over the steps, [N, out]. defined is its definition, for the same
 // arguments: each layer is NormGELU of the convolution along the second axis, with zeros beyond the
-// ends. columns [N·L, kernel·in] are the rows of the first convolution side by side. ∂L/∂h is not
-// computed.
+// ends. columns(h) [N, L, kernel·in] has the rows that the first convolution sums over, side by side.
+// ∂L/∂h is not computed.
 //
 // In bfloat16 kernels compute the layers and their gradients where there are kernels; ok is false
-// otherwise. Only columns and the layers' results are written, rounded, and their arguments for the
+// otherwise. Only those rows and the layers' results are written, rounded, and their arguments for the
 // gradient. With u, y, d and the gradient ∂L/∂u as in NormGELU, and x∗w for a convolution,
 //
 //	∂L/∂w = xᵀ∗∂L/∂u, ∂L/∂x = ∂L/∂u∗w reversed along the kernel, in and out exchanged.
-func (p Precision) NormLayers(h, columns *graph.Node, kernel int, all []NormLayer, defined func([]NormLayer) *graph.Node) (mean *graph.Node, ok bool) {
+func (p Precision) NormLayers(h *graph.Node, columns func(h *graph.Node) *graph.Node, kernel int, all []NormLayer, defined func([]NormLayer) *graph.Node) (mean *graph.Node, ok bool) {
 	steps := h.Shape().Dimensions[1]
 	if p != BFloat16 || !products.Available(h.Graph()) || kernel%2 == 0 {
 		return nil, false
@@ -41,7 +41,8 @@ func (p Precision) NormLayers(h, columns *graph.Node, kernel int, all []NormLaye
 	}
 	n := len(all)
 	x, y, scale := make([]*graph.Node, n+1), make([]*graph.Node, n), make([]*graph.Node, n) // x[i] is the input of layer i
-	x[0] = rounded(columns)
+	rows := columns(h)
+	x[0] = rounded(graph.Reshape(rows, -1, rows.Shape().Dimensions[2]))
 	var arguments []*graph.Node
 	for i, l := range all {
 		y[i], x[i+1], scale[i] = products.NormLayer(x[i], rounded(l.Weight), l.Bias, l.Gain, l.Shift, window(i))

@@ -40,8 +40,8 @@ func (n Network) embed(probes *graph.Node) *graph.Node {
 // weights and bias.
 func (n Network) trajectory(probes *graph.Node) *graph.Node {
 	dimensions := probes.Shape().Dimensions
-	functions, sensors, steps, features := dimensions[0], dimensions[1], dimensions[2], dimensions[3]
-	h := graph.Reshape(probes, functions*sensors, steps, features)
+	functions, sensors := dimensions[0], dimensions[1]
+	h := graph.Reshape(probes, functions*sensors, dimensions[2], dimensions[3])
 	centred := func(x *graph.Node) *graph.Node { return graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, -1)) }
 	var all []layers.NormLayer
 	for i := range n.config.Channels {
@@ -57,7 +57,7 @@ func (n Network) trajectory(probes *graph.Node) *graph.Node {
 		}
 		return graph.ReduceMean(h, 1)
 	}
-	mean, ok := n.precision.NormLayers(h, graph.Reshape(n.columns(h), -1, n.config.Kernel*features), n.config.Kernel, all, defined)
+	mean, ok := n.precision.NormLayers(h, n.columns, n.config.Kernel, all, defined)
 	if !ok {
 		mean = defined(all)
 	}
