@@ -28,8 +28,8 @@ func (p Precision) NormLayers(h *graph.Node, columns func(h *graph.Node) *graph.
 	if p != BFloat16 || !products.Available(h.Graph()) || kernel%2 == 0 {
 		return nil, false
 	}
-	for i, l := range all {
-		if out := l.Bias.Shape().Size(); out > products.WidestNorm || (i < len(all)-1 && out%16 != 0) || (i > 0 && out%16 != 0) {
+	for _, l := range all {
+		if out := l.Bias.Shape().Size(); out > products.WidestNorm || (len(all) > 1 && out%16 != 0) {
 			return nil, false
 		}
 	}
