@@ -90,6 +90,9 @@ INLINE void store_y(uint16_t *y, int64_t row, int vector, __m512 x) {
 	_mm256_stream_si256((__m256i *)(y + row * COLUMNS + 16 * vector), (__m256i)_mm512_cvtneps_pbh(x));
 }
 
+// stored_y makes what store_y has written visible to other threads, as other stores are by themselves.
+static inline void stored_y(void) { _mm_sfence(); }
+
 // load_y reads what store_y has written.
 INLINE __m512 load_y(const uint16_t *y, int64_t row, int vector) { return widened(y + row * COLUMNS + 16 * vector); }
 

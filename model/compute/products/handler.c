@@ -181,7 +181,8 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 		.window = number(attrs, "window"), .steps = number(attrs, "steps"), .repeat = number(attrs, "repeat"),
 	};
 	int ok = p.m > 0 && p.n > 0 && (given ? p.k == 0 : p.k > 0) && p.transposed_a >= 0 && p.transposed_b >= 0 &&
-		 p.window > 0 && p.steps > 0 && p.repeat > 0 && (!norm || p.n <= WIDEST);
+		 p.window > 0 && p.steps > 0 && p.repeat > 0 && (!norm || p.n <= WIDEST) &&
+		 (p.window == 1 || (p.transposed_a ? p.k : p.m) % p.steps == 0);
 	if (!ok)
 		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an attribute is missing or out of range");
 	// The array of a is as large as the matrix without the window's copies.
@@ -204,7 +205,7 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 	if (role == PRODUCT)
 		ok = ok && (p.c = array(&f->rets, o++, XLA_FFI_DataType_F32, size));
 	if (layer)
-		ok = ok && (p.y = array(&f->rets, o++, XLA_FFI_DataType_BF16, in_blocks)) &&
+		ok = ok && (p.y = array(&f->rets, o++, XLA_FFI_DataType_BF16, in_blocks)) && (uintptr_t)p.y % 32 == 0 &&
 		     (p.active = array(&f->rets, o++, XLA_FFI_DataType_BF16, size));
 	if (role == NORM_LAYER)
 		ok = ok && (p.scale = array(&f->rets, o++, XLA_FFI_DataType_F32, p.m));

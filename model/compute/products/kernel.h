@@ -21,7 +21,7 @@ typedef struct {
 	float *c;
 
 	// With a window above 1 it is a convolution of sequences of so many steps, with zeros beyond
-	// their ends: a is stored as x [rows, inputs], and row t of a sequence in a is
+	// their ends: a is stored as x [rows, inputs], rows a multiple of steps, and row t of a sequence in a is
 	// [x(t - window/2), …, x(t + window/2)]. inputs is a multiple of 16, the window odd.
 	int64_t window, steps;
 
@@ -46,7 +46,7 @@ typedef struct {
 	uint16_t *du;
 	float *sums;
 
-	char *scratch; // of scratch_bytes, aligned to 64 bytes
+	char *scratch; // as large as …_scratch says, aligned to 64 bytes
 } product;
 
 int64_t product_scratch(const product *, int workers);

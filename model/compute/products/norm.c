@@ -64,6 +64,7 @@ TARGET static void activate(const product *p, int64_t block) {
 				store_rounded(p->active + row * p->n + at, have, gelu(x));
 			}
 	}
+	stored_y();
 }
 
 // add adds x to 16 numbers.

@@ -29,8 +29,8 @@ func Supported() bool { return C.supported() != 0 }
 
 // Wrap returns a backend like b, an [xla.Backend] for the processor whose plugin was loaded from
 // path. In the main functions of its programs products of bfloat16 with a float32 result call
-// this package's kernel, where [matrices] can say how; [Available] is true. The processor must be
-// [Supported].
+// this package's kernel, where [matrices] can say how; [Available] is true. Its programs have no
+// other functions than main and kernels. The processor must be [Supported].
 func Wrap(b compute.Backend, path string) (compute.Backend, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
@@ -135,8 +135,8 @@ func (f function) Call(called compute.Function, arguments ...compute.Value) ([]c
 	default:
 		return nil, fmt.Errorf("products: no kernel %q", s.kernel)
 	}
-	if s.window > 1 && (s.window%2 == 0 || size(0, 1)%16 != 0) {
-		return nil, fmt.Errorf("products: a window of %d rows of %d numbers", s.window, size(0, 1))
+	if s.window > 1 && (s.window%2 == 0 || size(0, 1)%16 != 0 || size(0, 0)%s.steps != 0) {
+		return nil, fmt.Errorf("products: a window of %d rows of %d numbers, over %d rows in sequences of %d", s.window, size(0, 1), size(0, 0), s.steps)
 	}
 	if !slices.EqualFunc(given, want, shapes.Shape.Equal) {
 		return nil, fmt.Errorf("products: %s of %v, want %v", s.kernel, given, want)
