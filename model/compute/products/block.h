@@ -90,8 +90,20 @@ INLINE void store_y(uint16_t *y, int64_t row, int vector, __m512 x) {
 	_mm256_stream_si256((__m256i *)(y + row * COLUMNS + 16 * vector), (__m256i)_mm512_cvtneps_pbh(x));
 }
 
-// stored_y makes what store_y has written visible to other threads, as other stores are by themselves.
-static inline void stored_y(void) { _mm_sfence(); }
+// LARGE is how many numbers of a result no cache keeps for the kernel that reads it.
+enum { LARGE = 1 << 23 };
+
+// write_rounded is store_rounded for 16 numbers of a result [m, n], past the caches if it is large.
+INLINE void write_rounded(const product *p, uint16_t *to, __mmask16 mask, __m512 x) {
+	if (p->m * p->n >= LARGE && p->n % 16 == 0)
+		_mm256_stream_si256((__m256i *)to, (__m256i)_mm512_cvtneps_pbh(x));
+	else
+		store_rounded(to, mask, x);
+}
+
+// written makes what was written past the caches visible to other threads, as other stores are by
+// themselves.
+static inline void written(void) { _mm_sfence(); }
 
 // load_y reads what store_y has written.
 INLINE __m512 load_y(const uint16_t *y, int64_t row, int vector) { return widened(y + row * COLUMNS + 16 * vector); }

@@ -58,6 +58,19 @@ func NormLayer(x, w, b, gain, shift *graph.Node, c Convolution) (y, active, scal
 	return results[0], results[1], results[2]
 }
 
+// NormMean is NormLayer with the means [m/repeat, n] of float32 over repeat rows of the GELU in place
+// of the GELU.
+func NormMean(x, w, b, gain, shift *graph.Node, c Convolution, repeat int) (y, mean, scale *graph.Node) {
+	results := call(normMean, c, repeat, x, w, b, gain, shift)
+	return results[0], results[1], results[2]
+}
+
+// NormLayerGradient is NormGradient for ∂L/∂GELU = dy·w, a convolution of dy [m, inputs] of bfloat16.
+func NormLayerGradient(dy, w, y, scale, gain, shift *graph.Node, c Convolution) (du, sums *graph.Node) {
+	results := call(normLayerGradient, c, 1, dy, w, y, scale, gain, shift)
+	return results[0], results[1]
+}
+
 // NormGradient returns ∂L/∂u of bfloat16 for ∂L/∂GELU [m/repeat, n] of float32, each row of which
 // stands for repeat rows, and the gradients [3, n] of b, shift and gain.
 func NormGradient(d, y, scale, gain, shift *graph.Node, repeat int) (du, sums *graph.Node) {
@@ -80,6 +93,8 @@ const (
 	layerGradient       = "layer_gradient"
 	geluGradient        = "gelu_gradient"
 	normLayer           = "norm_layer"
+	normMean            = "norm_mean"
+	normLayerGradient   = "norm_layer_gradient"
 	normGradient        = "norm_gradient"
 	convolve            = "convolve"
 	convolutionGradient = "convolution_gradient"

@@ -154,6 +154,9 @@ static void *array(const XLA_FFI_Args *args, int64_t i, int dtype, int64_t size)
 	return have == size ? b->data : NULL;
 }
 
+// aligned says whether stores past the caches can write an array.
+static int aligned(const void *array) { return (uintptr_t)array % 32 == 0; }
+
 // metadata answers XLA's question for the version of its interface: the one in xla.h.
 static int metadata(XLA_FFI_CallFrame *f) {
 	if (!f->extension_start || f->extension_start->type != XLA_FFI_Extension_Metadata)
@@ -165,14 +168,14 @@ static int metadata(XLA_FFI_CallFrame *f) {
 }
 
 // role of a call: what handlers says of its target.
-enum role { PRODUCT, LAYER, LAYER_GRADIENT, GELU_GRADIENT, NORM_LAYER, NORM_GRADIENT };
+enum role { PRODUCT, LAYER, LAYER_GRADIENT, GELU_GRADIENT, NORM_LAYER, NORM_MEAN, NORM_LAYER_GRADIENT, NORM_GRADIENT };
 
 // multiply computes the product that a call describes.
 static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 	if (metadata(f))
 		return NULL;
-	int layer = role == LAYER || role == NORM_LAYER, norm = role == NORM_LAYER || role == NORM_GRADIENT;
-	int gradient = role == LAYER_GRADIENT || role == GELU_GRADIENT || role == NORM_GRADIENT;
+	int norm = role >= NORM_LAYER, layer = role == LAYER || role == NORM_LAYER || role == NORM_MEAN;
+	int gradient = role != PRODUCT && !layer;
 	int given = role == GELU_GRADIENT || role == NORM_GRADIENT;
 	const XLA_FFI_Attrs *attrs = &f->attrs;
 	product p = {
@@ -182,7 +185,7 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 	};
 	int ok = p.m > 0 && p.n > 0 && (given ? p.k == 0 : p.k > 0) && p.transposed_a >= 0 && p.transposed_b >= 0 &&
 		 p.window > 0 && p.steps > 0 && p.repeat > 0 && (!norm || p.n <= WIDEST) &&
-		 (p.window == 1 || (p.transposed_a ? p.k : p.m) % p.steps == 0);
+		 (p.window == 1 || (p.transposed_a ? p.k : p.m) % p.steps == 0) && p.m % p.repeat == 0;
 	if (!ok)
 		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an attribute is missing or out of range");
 	// The array of a is as large as the matrix without the window's copies.
@@ -197,7 +200,7 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 		ok = ok && (p.bias = array(&f->args, i++, XLA_FFI_DataType_F32, p.n));
 	if (gradient)
 		ok = ok && (p.before = array(&f->args, i++, XLA_FFI_DataType_BF16, in_blocks));
-	if (role == NORM_GRADIENT)
+	if (norm && gradient)
 		ok = ok && (p.scaled = array(&f->args, i++, XLA_FFI_DataType_F32, p.m));
 	if (norm)
 		ok = ok && (p.gain = array(&f->args, i++, XLA_FFI_DataType_F32, p.n)) &&
@@ -205,12 +208,15 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 	if (role == PRODUCT)
 		ok = ok && (p.c = array(&f->rets, o++, XLA_FFI_DataType_F32, size));
 	if (layer)
-		ok = ok && (p.y = array(&f->rets, o++, XLA_FFI_DataType_BF16, in_blocks)) && (uintptr_t)p.y % 32 == 0 &&
-		     (p.active = array(&f->rets, o++, XLA_FFI_DataType_BF16, size));
-	if (role == NORM_LAYER)
+		ok = ok && (p.y = array(&f->rets, o++, XLA_FFI_DataType_BF16, in_blocks)) && aligned(p.y);
+	if (role == NORM_MEAN)
+		ok = ok && (p.mean = array(&f->rets, o++, XLA_FFI_DataType_F32, size / p.repeat));
+	else if (layer)
+		ok = ok && (p.active = array(&f->rets, o++, XLA_FFI_DataType_BF16, size)) && aligned(p.active);
+	if (norm && layer)
 		ok = ok && (p.scale = array(&f->rets, o++, XLA_FFI_DataType_F32, p.m));
 	if (gradient)
-		ok = ok && (p.du = array(&f->rets, o++, XLA_FFI_DataType_BF16, size)) &&
+		ok = ok && (p.du = array(&f->rets, o++, XLA_FFI_DataType_BF16, size)) && aligned(p.du) &&
 		     (p.sums = array(&f->rets, o++, XLA_FFI_DataType_F32, norm ? 3 * p.n : p.n));
 	if (!ok || f->args.size != i || f->rets.size != o)
 		return failed(f, XLA_FFI_Error_Code_INVALID_ARGUMENT, "product: an argument or a result is missing, or has another type or size");
@@ -234,6 +240,8 @@ static XLA_FFI_Error *of_layer_call(XLA_FFI_CallFrame *f) { return multiply(f, L
 static XLA_FFI_Error *of_layer_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, LAYER_GRADIENT); }
 static XLA_FFI_Error *of_gelu_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, GELU_GRADIENT); }
 static XLA_FFI_Error *of_norm_layer_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_LAYER); }
+static XLA_FFI_Error *of_norm_mean_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_MEAN); }
+static XLA_FFI_Error *of_norm_layer_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_LAYER_GRADIENT); }
 static XLA_FFI_Error *of_norm_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_GRADIENT); }
 
 // handlers by the names of their targets.
@@ -246,6 +254,8 @@ static const struct {
 	{LAYER_GRADIENT_TARGET, of_layer_gradient_call},
 	{GELU_GRADIENT_TARGET, of_gelu_gradient_call},
 	{NORM_LAYER_TARGET, of_norm_layer_call},
+	{NORM_MEAN_TARGET, of_norm_mean_call},
+	{NORM_LAYER_GRADIENT_TARGET, of_norm_layer_gradient_call},
 	{NORM_GRADIENT_TARGET, of_norm_gradient_call},
 };
 

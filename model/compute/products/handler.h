@@ -11,6 +11,8 @@ const char *register_handlers(const char *path);
 #define LAYER_GRADIENT_TARGET "ergoflow_layer_gradient"
 #define GELU_GRADIENT_TARGET "ergoflow_gelu_gradient"
 #define NORM_LAYER_TARGET "ergoflow_norm_layer"
+#define NORM_MEAN_TARGET "ergoflow_norm_mean"
+#define NORM_LAYER_GRADIENT_TARGET "ergoflow_norm_layer_gradient"
 #define NORM_GRADIENT_TARGET "ergoflow_norm_gradient"
 
 #endif

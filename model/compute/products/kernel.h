@@ -29,15 +29,17 @@ typedef struct {
 	// no c. With a gain [n] and a shift [n] the layer normalises its rows, which have mean 0:
 	// y = u⊙scale, scale [m] = 1/√(mean(u²) + 1e-5), and active is GELU(gain⊙y + shift); n ≤ WIDEST.
 	// y is in blocks, [blocks][panels][BLOCK][COLUMNS] of tile.h, for the gradient alone.
+	// With mean [m/repeat, n], which only a layer that normalises has, there is no active, but its
+	// means over repeat rows, before they are rounded.
 	const float *bias, *gain, *shift;
 	uint16_t *y, *active;
-	float *scale;
+	float *scale, *mean;
 
 	// With before it is the gradient of a layer whose y is before: du = (a·b) ⊙ GELU′(before) [m, n]
 	// and the sums [n] of its rows, which are of float32 numbers, not of the rounded ones. There is
 	// no c. Where the product is given, there are no a and b either, and k is 0.
-	// With a gain, the product is given as [m/repeat, n], each row of which stands for repeat rows;
-	// with d = given ⊙ GELU′(gain⊙before + shift) the gradient is
+	// With a gain, a product that is given is [m/repeat, n], each row of which stands for repeat
+	// rows; with d = (a·b) ⊙ GELU′(gain⊙before + shift) the gradient is
 	// du = scale⊙(gain⊙d - before·mean(gain⊙d⊙before)), and the sums [3, n] are of du, d and
 	// d⊙before.
 	const uint16_t *before;

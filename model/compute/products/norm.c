@@ -6,12 +6,21 @@
 
 #include "block.h"
 
-// A layer that normalises needs whole rows: a task computes all panels of GROUP blocks. The parts are
-// those of product.c; the sums of the groups are [groups][3][WIDEST].
+// A layer that normalises needs whole rows: a task computes all panels of a group of blocks, of which
+// the rows are a multiple of repeat, so that no mean has rows of two groups. The parts are those of
+// product.c; the sums of the groups are [groups][3][WIDEST].
 
 enum { GROUP = 8, PANELS = WIDEST / COLUMNS };
 
-static int64_t groups(const product *p) { return over(blocks(p), GROUP); }
+// group is how many blocks a group has.
+static int64_t group(const product *p) {
+	int64_t blocks = 1;
+	while (blocks * BLOCK % p->repeat)
+		blocks++;
+	return blocks * over(GROUP, blocks);
+}
+
+static int64_t groups(const product *p) { return over(blocks(p), group(p)); }
 static float *group_sums(const product *p) { return (float *)(p->scratch + bytes_of_copies(p)); }
 
 int64_t norm_scratch(const product *p, int workers) {
@@ -33,8 +42,12 @@ INLINE void masks(const product *p, __mmask16 mask[PANELS][VECTORS]) {
 		columns_left(p->n - j * COLUMNS, mask[j]);
 }
 
-// activate computes a block of a layer.
-TARGET static void activate(const product *p, int64_t block) {
+// add adds x to 16 numbers.
+INLINE void add(float *to, __m512 x) { _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), x)); }
+
+// activate computes a block of a layer. sums [WIDEST] are of the rows before it that belong to the
+// same mean as its first rows, and then to the same as its last.
+TARGET static void activate(const product *p, int64_t block, float *sums) {
 	__mmask16 mask[PANELS][VECTORS], full[VECTORS];
 	masks(p, mask);
 	columns_left(COLUMNS, full);
@@ -61,23 +74,32 @@ TARGET static void activate(const product *p, int64_t block) {
 				__m512 y = _mm512_mul_ps(_mm512_loadu_ps(c + r * stride + at), _mm512_set1_ps(scale));
 				store_y(p->y + y_of(p, block, j), r, v, y);
 				__m512 x = _mm512_fmadd_ps(y, _mm512_maskz_loadu_ps(have, p->gain + at), _mm512_maskz_loadu_ps(have, p->shift + at));
-				store_rounded(p->active + row * p->n + at, have, gelu(x));
+				if (p->mean)
+					add(sums + at, gelu(x));
+				else
+					write_rounded(p, p->active + row * p->n + at, have, gelu(x));
 			}
+		if (!p->mean || (row + 1) % p->repeat)
+			continue;
+		for (int64_t j = 0; j < p->n; j++) {
+			p->mean[row / p->repeat * p->n + j] = sums[j] / p->repeat;
+			sums[j] = 0;
+		}
 	}
-	stored_y();
 }
-
-// add adds x to 16 numbers.
-INLINE void add(float *to, __m512 x) { _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), x)); }
 
 // descend computes a block of the gradient of a layer, and adds to the sums.
 TARGET static void descend(const product *p, int64_t block, float *sums) {
 	__mmask16 mask[PANELS][VECTORS];
 	masks(p, mask);
 	int64_t rows = least(BLOCK, p->m - block * BLOCK), n = p->n;
+	float c[BLOCK * WIDEST];
+	if (!p->given)
+		for (int64_t j = 0; j < panels(p); j++)
+			multiply_block(p, block, j, c + j * COLUMNS, n, mask[j]);
 	for (int64_t r = 0; r < rows; r++) {
 		int64_t row = block * BLOCK + r;
-		const float *given = p->given + row / p->repeat * n;
+		const float *given = p->given ? p->given + row / p->repeat * n : c + r * n;
 		float gained[WIDEST]; // gain⊙d
 		__m512 along = _mm512_setzero_ps();
 		for (int64_t j = 0; j < panels(p); j++)
@@ -104,21 +126,22 @@ TARGET static void descend(const product *p, int64_t block, float *sums) {
 					continue;
 				__m512 y = load_y(p->before + y_of(p, block, j), r, v);
 				__m512 du = _mm512_mul_ps(scale, _mm512_fnmadd_ps(y, mean, _mm512_loadu_ps(gained + at)));
-				store_rounded(p->du + row * n + at, have, du);
+				write_rounded(p, p->du + row * n + at, have, du);
 				add(sums + at, du);
 			}
 	}
 }
 
-static void compute(const product *p, int64_t group) {
-	float *sums = group_sums(p) + group * 3 * WIDEST;
+static void compute(const product *p, int64_t i) {
+	float means[WIDEST] = {0}, *sums = group_sums(p) + i * 3 * WIDEST;
 	if (p->before)
 		memset(sums, 0, 3 * WIDEST * sizeof *sums);
-	for (int64_t block = group * GROUP; block < least((group + 1) * GROUP, blocks(p)); block++)
+	for (int64_t block = i * group(p); block < least((i + 1) * group(p), blocks(p)); block++)
 		if (p->before)
 			descend(p, block, sums);
 		else
-			activate(p, block);
+			activate(p, block, means);
+	written();
 }
 
 // add_sums adds the sums of the groups.

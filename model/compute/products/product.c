@@ -35,7 +35,7 @@ INLINE void activate(const product *p, const float *c, int64_t block, int64_t pa
 			store_y(y, r, v, x);
 			store_rounded(p->active + (block * BLOCK + r) * p->n + lo + 16 * v, mask[v], gelu(x));
 		}
-	stored_y();
+	written();
 }
 
 // descend writes a block of du for one of a·b, whose rows are stride apart, and the sums.

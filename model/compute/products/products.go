@@ -120,6 +120,14 @@ func (f function) Call(called compute.Function, arguments ...compute.Value) ([]c
 		target = C.NORM_LAYER_TARGET
 		want = []shapes.Shape{x, w, float32s(p.n), float32s(p.n), float32s(p.n)}
 		results = []shapes.Shape{p.blocks(), bfloat16s(p.m, p.n), float32s(p.m)}
+	case normMean:
+		target = C.NORM_MEAN_TARGET
+		want = []shapes.Shape{x, w, float32s(p.n), float32s(p.n), float32s(p.n)}
+		results = []shapes.Shape{p.blocks(), float32s(p.m/s.repeat, p.n), float32s(p.m)}
+	case normLayerGradient:
+		target = C.NORM_LAYER_GRADIENT_TARGET
+		want = []shapes.Shape{x, w, p.blocks(), float32s(p.m), float32s(p.n), float32s(p.n)}
+		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(3, p.n)}
 	case normGradient:
 		target, p.m, p.k, p.n = C.NORM_GRADIENT_TARGET, size(0, 0)*s.repeat, 0, size(0, 1)
 		want = []shapes.Shape{float32s(size(0, 0), p.n), p.blocks(), float32s(p.m), float32s(p.n), float32s(p.n)}
@@ -137,6 +145,9 @@ func (f function) Call(called compute.Function, arguments ...compute.Value) ([]c
 	}
 	if s.window > 1 && (s.window%2 == 0 || size(0, 1)%16 != 0 || size(0, 0)%s.steps != 0) {
 		return nil, fmt.Errorf("products: a window of %d rows of %d numbers, over %d rows in sequences of %d", s.window, size(0, 1), size(0, 0), s.steps)
+	}
+	if p.m%s.repeat != 0 {
+		return nil, fmt.Errorf("products: means over %d of %d rows", s.repeat, p.m)
 	}
 	if !slices.EqualFunc(given, want, shapes.Shape.Equal) {
 		return nil, fmt.Errorf("products: %s of %v, want %v", s.kernel, given, want)

@@ -246,8 +246,8 @@ func TestConvolutions(t *testing.T) {
 	}
 }
 
-// A layer that normalises, and its gradient, are those of the definition up to the rounding of the
-// results and of y.
+// A layer that normalises, its mean, and its gradients are those of the definition up to the rounding
+// of the results and of y.
 func TestNormLayers(t *testing.T) {
 	b, ok := open(t)
 	if !ok {
@@ -258,55 +258,102 @@ func TestNormLayers(t *testing.T) {
 			rows, k, n := c.sequences*c.Steps, c.Window*c.inputs, c.n
 			x, w, d := matrix("x", rows, c.inputs), matrix("w", k, n), matrix("d", c.sequences, n)
 			bias, gain, shift := matrix("bias", 1, n), matrix("gain", 1, n), matrix("shift", 1, n)
+			const after = 16 // columns of the layer after this one
+			dy, back := matrix("dy", rows, after), matrix("back", c.Window*after, n)
 			program, err := b.Compile(t.Name(), []shapes.Shape{
-				backend.Shape(rows, c.inputs), backend.Shape(k, n), backend.Shape(n), backend.Shape(n), backend.Shape(n), backend.Shape(c.sequences, n),
+				backend.Shape(rows, c.inputs), backend.Shape(k, n), backend.Shape(n), backend.Shape(n), backend.Shape(n),
+				backend.Shape(c.sequences, n), backend.Shape(rows, after), backend.Shape(c.Window*after, n),
 			}, func(in []*graph.Node) []*graph.Node {
-				y, active, scale := products.NormLayer(bfloat16(in[0]), bfloat16(in[1]), in[2], in[3], in[4], c.Convolution)
-				du, sums := products.NormGradient(in[5], y, scale, in[3], in[4], c.Steps)
-				return []*graph.Node{graph.ConvertDType(active, dtypes.Float32), graph.ConvertDType(du, dtypes.Float32), sums, scale}
+				x, w, gain, shift := bfloat16(in[0]), bfloat16(in[1]), in[3], in[4]
+				y, active, scale := products.NormLayer(x, w, in[2], gain, shift, c.Convolution)
+				again, mean, _ := products.NormMean(x, w, in[2], gain, shift, c.Convolution, c.Steps)
+				du, sums := products.NormGradient(in[5], again, scale, gain, shift, c.Steps)
+				inner, innerSums := products.NormLayerGradient(bfloat16(in[6]), bfloat16(in[7]), y, scale, gain, shift, c.Convolution)
+				float := func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
+				return []*graph.Node{float(active), scale, mean, float(du), sums, float(inner), innerSums}
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer program.Close()
-			got := backendtest.Run(t, b, program, x, w, bias, gain, shift, d)
+			got := backendtest.Run(t, b, program, x, w, bias, gain, shift, d, dy, back)
 			u, _ := reference(window(x, rows, c.inputs, c.Convolution), w, rows, k, n, false, false)
-			sums, sizes := make([]float64, 3*n), make([]float64, 3*n)
-			for r := range rows {
-				squares := 0.0
-				for j := range n {
-					u[r*n+j] += float64(bias[j])
-					squares += u[r*n+j] * u[r*n+j]
-				}
-				scale := 1 / math.Sqrt(squares/float64(n)+1e-5)
-				if !(math.Abs(float64(got[3][r])-scale) <= 1e-6*scale) {
-					t.Fatalf("scale %d is %g, want %g", r, got[3][r], scale)
-				}
-				y, dy := make([]float64, n), make([]float64, n) // dy is ∂L/∂(gain⊙y + shift)
-				along, size := 0.0, 0.0
-				for j := range n {
-					exact := u[r*n+j] * scale
-					near(t, "GELU", r*n+j, got[0][r*n+j], gelu(float64(gain[j])*exact+float64(shift[j])), 1)
-					y[j] = float64(rounded(float32(exact)))
-					dy[j] = float64(d[r/c.Steps*n+j]) * slope(float64(gain[j])*y[j]+float64(shift[j]))
-					along += dy[j] * float64(gain[j]) * y[j] / float64(n)
-					size += math.Abs(dy[j]*float64(gain[j])*y[j]) / float64(n)
-				}
-				for j := range n {
-					du := scale * (float64(gain[j])*dy[j] - y[j]*along)
-					near(t, "gradient", r*n+j, got[1][r*n+j], du, scale*(math.Abs(float64(gain[j])*dy[j])+math.Abs(y[j])*size+1))
-					for i, v := range []float64{du, dy[j], dy[j] * y[j]} {
-						sums[i*n+j] += v
-						sizes[i*n+j] += math.Abs(v) + 0.1
-					}
+			for i := range u {
+				u[i] += float64(bias[i%n])
+			}
+			want := norm(u, gain, shift, rows, n)
+			means := make([]float64, c.sequences*n)
+			for i := range u {
+				near(t, "GELU", i, got[0][i], want.active[i], 1)
+				means[i/n/c.Steps*n+i%n] += want.active[i] / float64(c.Steps)
+			}
+			for i, m := range means {
+				if !(math.Abs(float64(got[2][i])-m) <= 1e-5*max(1, math.Abs(m))) {
+					t.Fatalf("mean %d is %g, want %g", i, got[2][i], m)
 				}
 			}
-			for i := range sums {
-				if !(math.Abs(float64(got[2][i])-sums[i]) <= 4e-3*sizes[i]) {
-					t.Fatalf("sum %d is %g, want %g", i, got[2][i], sums[i])
+			for r, scale := range want.scale {
+				if !(math.Abs(float64(got[1][r])-scale) <= 1e-6*scale) {
+					t.Fatalf("scale %d is %g, want %g", r, got[1][r], scale)
 				}
 			}
+			want.checkGradient(t, got[3], got[4], func(row, j int) float64 { return float64(d[row/c.Steps*n+j]) })
+			inner, _ := reference(window(dy, rows, after, c.Convolution), back, rows, c.Window*after, n, false, false)
+			want.checkGradient(t, got[5], got[6], func(row, j int) float64 { return inner[row*n+j] })
 		})
+	}
+}
+
+// normalised is a layer that normalises, by its definition: y is rounded, as for the gradient.
+type normalised struct {
+	n                int
+	gain, shift      []float32
+	scale, y, active []float64
+}
+
+func norm(u []float64, gain, shift []float32, rows, n int) normalised {
+	l := normalised{n: n, gain: gain, shift: shift}
+	for r := range rows {
+		squares := 0.0
+		for _, v := range u[r*n : (r+1)*n] {
+			squares += v * v
+		}
+		l.scale = append(l.scale, 1/math.Sqrt(squares/float64(n)+1e-5))
+		for j, v := range u[r*n : (r+1)*n] {
+			y := v * l.scale[r]
+			l.active = append(l.active, gelu(float64(gain[j])*y+float64(shift[j])))
+			l.y = append(l.y, float64(rounded(float32(y))))
+		}
+	}
+	return l
+}
+
+// checkGradient compares ∂L/∂u and the sums with those for ∂L/∂GELU d.
+func (l normalised) checkGradient(t *testing.T, du, sums []float32, d func(row, j int) float64) {
+	t.Helper()
+	want, sizes := make([]float64, 3*l.n), make([]float64, 3*l.n)
+	for r, scale := range l.scale {
+		dy, along, size := make([]float64, l.n), 0.0, 0.0 // dy is ∂L/∂(gain⊙y + shift)
+		for j := range l.n {
+			y, gain := l.y[r*l.n+j], float64(l.gain[j])
+			dy[j] = d(r, j) * slope(gain*y+float64(l.shift[j]))
+			along += dy[j] * gain * y / float64(l.n)
+			size += math.Abs(dy[j]*gain*y) / float64(l.n)
+		}
+		for j := range l.n {
+			y, gain := l.y[r*l.n+j], float64(l.gain[j])
+			v := scale * (gain*dy[j] - y*along)
+			near(t, "gradient", r*l.n+j, du[r*l.n+j], v, scale*(math.Abs(gain*dy[j])+math.Abs(y)*size+math.Abs(d(r, j))))
+			for i, v := range []float64{v, dy[j], dy[j] * y} {
+				want[i*l.n+j] += v
+				sizes[i*l.n+j] += math.Abs(v) + 0.1*math.Abs(d(r, j))
+			}
+		}
+	}
+	for i := range want {
+		if !(math.Abs(float64(sums[i])-want[i]) <= 4e-3*sizes[i]) {
+			t.Fatalf("sum %d is %g, want %g", i, sums[i], want[i])
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/ergoflow/ergoflow/model/compute/products"
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -40,19 +39,21 @@ func (p Precision) NormLayers(h *graph.Node, columns func(h *graph.Node) *graph.
 		return products.Convolution{Window: kernel, Steps: steps}
 	}
 	n := len(all)
-	x, y, scale := make([]*graph.Node, n+1), make([]*graph.Node, n), make([]*graph.Node, n) // x[i] is the input of layer i
+	x, y, scale := make([]*graph.Node, n), make([]*graph.Node, n), make([]*graph.Node, n) // x[i] is the input of layer i
 	rows := columns(h)
 	x[0] = rounded(graph.Reshape(rows, -1, rows.Shape().Dimensions[2]))
 	var arguments []*graph.Node
 	for i, l := range all {
-		y[i], x[i+1], scale[i] = products.NormLayer(x[i], rounded(l.Weight), l.Bias, l.Gain, l.Shift, window(i))
+		if w := rounded(l.Weight); i < n-1 {
+			y[i], x[i+1], scale[i] = products.NormLayer(x[i], w, l.Bias, l.Gain, l.Shift, window(i))
+		} else {
+			y[i], mean, scale[i] = products.NormMean(x[i], w, l.Bias, l.Gain, l.Shift, window(i), steps)
+		}
 		arguments = append(arguments, l.Weight, l.Bias, l.Gain, l.Shift)
 	}
-	out := all[n-1].Bias.Shape().Size()
 	value := func(in []*graph.Node) *graph.Node {
-		result, _ := graph.InternalFusedOpCaller(func() *graph.Node {
-			return graph.ReduceMean(graph.Reshape(graph.ConvertDType(x[n], dtypes.Float32), -1, steps, out), 1)
-		}, func() *graph.Node {
+		// The library wants the node of the result to be newer than those of the definition.
+		result, _ := graph.InternalFusedOpCaller(func() *graph.Node { return graph.Identity(mean) }, func() *graph.Node {
 			var layers []NormLayer
 			for l := range slices.Chunk(in, 4) {
 				layers = append(layers, NormLayer{l[0], l[1], l[2], l[3]})
@@ -63,10 +64,10 @@ func (p Precision) NormLayers(h *graph.Node, columns func(h *graph.Node) *graph.
 	}
 	return withGradient(value, func(d *graph.Node) []*graph.Node {
 		gradients := make([]*graph.Node, 4*n)
-		d, repeat := graph.MulScalar(d, 1/float64(steps)), steps
+		last := all[n-1]
+		du, sums := products.NormGradient(graph.MulScalar(d, 1/float64(steps)), y[n-1], scale[n-1], last.Gain, last.Shift, steps)
+		row := func(k int) *graph.Node { return graph.Squeeze(graph.Slice(sums, graph.AxisRange(k, k+1)), 0) }
 		for i := n - 1; i >= 0; i-- {
-			du, sums := products.NormGradient(d, y[i], scale[i], all[i].Gain, all[i].Shift, repeat)
-			row := func(k int) *graph.Node { return graph.Squeeze(graph.Slice(sums, graph.AxisRange(k, k+1)), 0) }
 			gradients[4*i+1], gradients[4*i+2], gradients[4*i+3] = row(0), row(2), row(1)
 			if i == 0 {
 				gradients[0] = roundedEinsum("nk", "nm", "km", x[0], du)
@@ -75,7 +76,8 @@ func (p Precision) NormLayers(h *graph.Node, columns func(h *graph.Node) *graph.
 			gradients[4*i] = products.ConvolutionGradient(x[i], du, window(i))
 			w := graph.Reshape(all[i].Weight, kernel, -1, all[i].Bias.Shape().Size())
 			reversed := graph.Reshape(graph.TransposeAllAxes(graph.Reverse(w, 0), 0, 2, 1), -1, w.Shape().Dimensions[1])
-			d, repeat = products.Convolve(du, rounded(reversed), window(i)), 1
+			before := all[i-1]
+			du, sums = products.NormLayerGradient(du, rounded(reversed), y[i-1], scale[i-1], before.Gain, before.Shift, window(i))
 		}
 		return gradients
 	}, arguments...), true
