@@ -93,9 +93,10 @@ INLINE void store_y(uint16_t *y, int64_t row, int vector, __m512 x) {
 // LARGE is how many numbers of a result no cache keeps for the kernel that reads it.
 enum { LARGE = 1 << 23 };
 
-// write_rounded is store_rounded for 16 numbers of a result [m, n], past the caches if it is large.
+// write_rounded is store_rounded for 16 numbers of a result [m, n], past the caches if it is large. A
+// part of the 16, or none, is written through them: such stores have no mask.
 INLINE void write_rounded(const product *p, uint16_t *to, __mmask16 mask, __m512 x) {
-	if (p->m * p->n >= LARGE && p->n % 16 == 0)
+	if (mask == 0xffff && p->m * p->n >= LARGE && p->n % 16 == 0)
 		_mm256_stream_si256((__m256i *)to, (__m256i)_mm512_cvtneps_pbh(x));
 	else
 		store_rounded(to, mask, x);

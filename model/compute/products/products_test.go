@@ -206,6 +206,7 @@ var convolutions = []struct {
 	{3, 64, 128, products.Convolution{Window: 5, Steps: 33}},
 	{40, 32, 200, products.Convolution{Window: 3, Steps: 7}},
 	{9, 48, 5, products.Convolution{Window: 3, Steps: 1}},
+	{2500, 16, 48, products.Convolution{Window: 1, Steps: 70}}, // results that are written past the caches
 }
 
 // A convolution, and the gradient of its weights, are those of the rows of the window.
