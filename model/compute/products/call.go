@@ -2,6 +2,9 @@
 
 package products
 
+// #include "handler.h"
+import "C"
+
 import (
 	"fmt"
 	"reflect"
@@ -22,18 +25,18 @@ const typedCall = int32(4) // API_VERSION_TYPED_FFI
 // The graph library has custom calls for its own use alone, and of an older version of XLA's
 // interface. So this reaches for two of its internals: the method below, whose name the linker
 // checks, and the field in program, which the tests check.
-func customCall(f function, target string, p product, results []shapes.Shape, arguments ...compute.Value) ([]compute.Value, error) {
+func customCall(f function, p product, results []shapes.Shape, arguments ...compute.Value) ([]compute.Value, error) {
 	inner, ok := f.Function.(*xla.Function)
 	if !ok {
 		return nil, fmt.Errorf("products: %T is no function of XLA", f.Function)
 	}
-	values, err := libraryCall(inner, target, "", make([][]int, len(arguments)), results, make([][]int, len(results)), arguments...)
+	values, err := libraryCall(inner, C.TARGET_NAME, "", make([][]int, len(arguments)), results, make([][]int, len(results)), arguments...)
 	if err != nil {
 		return nil, err
 	}
 	statements := program(inner).Statements
 	written := statements[len(statements)-1].Attributes
-	if written["call_target_name"] != target {
+	if written["call_target_name"] != C.TARGET_NAME {
 		return nil, fmt.Errorf("products: the last statement of the program calls %v", written["call_target_name"])
 	}
 	written["api_version"] = typedCall

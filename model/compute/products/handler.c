@@ -167,13 +167,11 @@ static int metadata(XLA_FFI_CallFrame *f) {
 	return 1;
 }
 
-// role of a call: what handlers says of its target.
-enum role { PRODUCT, LAYER, LAYER_GRADIENT, GELU_GRADIENT, NORM_LAYER, NORM_MEAN, NORM_LAYER_GRADIENT, NORM_GRADIENT };
-
-// multiply computes the product that a call describes.
-static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
+// handle computes the product that a call describes.
+static XLA_FFI_Error *handle(XLA_FFI_CallFrame *f) {
 	if (metadata(f))
 		return NULL;
+	int64_t role = number(&f->attrs, "role");
 	int norm = role >= NORM_LAYER, layer = role == LAYER || role == NORM_LAYER || role == NORM_MEAN;
 	int gradient = role != PRODUCT && !layer;
 	int given = role == GELU_GRADIENT || role == NORM_GRADIENT;
@@ -183,7 +181,7 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 		.transposed_a = number(attrs, "transposed_a"), .transposed_b = number(attrs, "transposed_b"),
 		.window = number(attrs, "window"), .steps = number(attrs, "steps"), .repeat = number(attrs, "repeat"),
 	};
-	int ok = p.m > 0 && p.n > 0 && (given ? p.k == 0 : p.k > 0) && p.transposed_a >= 0 && p.transposed_b >= 0 &&
+	int ok = role >= 0 && role <= NORM_GRADIENT && p.m > 0 && p.n > 0 && (given ? p.k == 0 : p.k > 0) && p.transposed_a >= 0 && p.transposed_b >= 0 &&
 		 p.window > 0 && p.steps > 0 && p.repeat > 0 && (!norm || p.n <= WIDEST) &&
 		 (p.window == 1 || (p.transposed_a ? p.k : p.m) % p.steps == 0) && p.m % p.repeat == 0;
 	if (!ok)
@@ -235,30 +233,6 @@ static XLA_FFI_Error *multiply(XLA_FFI_CallFrame *f, enum role role) {
 	return enough ? NULL : failed(f, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "product: no memory for the tasks");
 }
 
-static XLA_FFI_Error *of_product_call(XLA_FFI_CallFrame *f) { return multiply(f, PRODUCT); }
-static XLA_FFI_Error *of_layer_call(XLA_FFI_CallFrame *f) { return multiply(f, LAYER); }
-static XLA_FFI_Error *of_layer_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, LAYER_GRADIENT); }
-static XLA_FFI_Error *of_gelu_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, GELU_GRADIENT); }
-static XLA_FFI_Error *of_norm_layer_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_LAYER); }
-static XLA_FFI_Error *of_norm_mean_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_MEAN); }
-static XLA_FFI_Error *of_norm_layer_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_LAYER_GRADIENT); }
-static XLA_FFI_Error *of_norm_gradient_call(XLA_FFI_CallFrame *f) { return multiply(f, NORM_GRADIENT); }
-
-// handlers by the names of their targets.
-static const struct {
-	const char *target;
-	XLA_FFI_Handler *handler;
-} handlers[] = {
-	{PRODUCT_TARGET, of_product_call},
-	{LAYER_TARGET, of_layer_call},
-	{LAYER_GRADIENT_TARGET, of_layer_gradient_call},
-	{GELU_GRADIENT_TARGET, of_gelu_gradient_call},
-	{NORM_LAYER_TARGET, of_norm_layer_call},
-	{NORM_MEAN_TARGET, of_norm_mean_call},
-	{NORM_LAYER_GRADIENT_TARGET, of_norm_layer_gradient_call},
-	{NORM_GRADIENT_TARGET, of_norm_gradient_call},
-};
-
 // error_text is the text of an error of PJRT.
 static const char *error_text(const PJRT_Api *api, PJRT_Error *error) {
 	PJRT_Error_Message_Args message = {SIZE(PJRT_Error_Message_Args, message_size), NULL, error, NULL, 0};
@@ -268,7 +242,7 @@ static const char *error_text(const PJRT_Api *api, PJRT_Error *error) {
 	return text;
 }
 
-const char *register_handlers(const char *path) {
+const char *register_handler(const char *path) {
 	void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
 	if (!plugin)
 		return "the plugin is not loaded";
@@ -279,15 +253,10 @@ const char *register_handlers(const char *path) {
 	for (PJRT_Extension_Base *e = api->extension_start; e; e = e->next) {
 		if (e->type != PJRT_Extension_Type_FFI || e->struct_size < sizeof(PJRT_FFI_Extension))
 			continue;
-		for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
-			PJRT_FFI_Register_Handler_Args args = {SIZE(PJRT_FFI_Register_Handler_Args, traits),
-							       handlers[i].target, strlen(handlers[i].target),
-							       handlers[i].handler, "Host", strlen("Host"), 0};
-			PJRT_Error *error = ((PJRT_FFI_Extension *)e)->register_handler(&args);
-			if (error)
-				return error_text(api, error);
-		}
-		return NULL;
+		PJRT_FFI_Register_Handler_Args args = {SIZE(PJRT_FFI_Register_Handler_Args, traits), TARGET_NAME, strlen(TARGET_NAME),
+						       handle, "Host", strlen("Host"), 0};
+		PJRT_Error *error = ((PJRT_FFI_Extension *)e)->register_handler(&args);
+		return error ? error_text(api, error) : NULL;
 	}
 	return "the plugin takes no custom calls";
 }

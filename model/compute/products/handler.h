@@ -1,18 +1,15 @@
 #ifndef ERGOFLOW_PRODUCTS_HANDLER_H_
 #define ERGOFLOW_PRODUCTS_HANDLER_H_
 
-// register_handlers makes the kernels known to the programs of the PJRT plugin at path, which is
-// loaded already, as targets of custom calls. It returns NULL, or why that failed; the text lives
-// as long as the process.
-const char *register_handlers(const char *path);
+// register_handler makes the kernels known to the programs of the PJRT plugin at path, which is
+// loaded already, as the target of custom calls named TARGET_NAME. It returns NULL, or why that
+// failed; the text lives as long as the process.
+const char *register_handler(const char *path);
 
-#define PRODUCT_TARGET "ergoflow_product"
-#define LAYER_TARGET "ergoflow_layer"
-#define LAYER_GRADIENT_TARGET "ergoflow_layer_gradient"
-#define GELU_GRADIENT_TARGET "ergoflow_gelu_gradient"
-#define NORM_LAYER_TARGET "ergoflow_norm_layer"
-#define NORM_MEAN_TARGET "ergoflow_norm_mean"
-#define NORM_LAYER_GRADIENT_TARGET "ergoflow_norm_layer_gradient"
-#define NORM_GRADIENT_TARGET "ergoflow_norm_gradient"
+#define TARGET_NAME "ergoflow_product"
+
+// role, an attribute of a call, says which fields of a product its arguments and results are, in
+// the order of kernel.h. Those from NORM_LAYER on normalise.
+enum role { PRODUCT, LAYER, LAYER_GRADIENT, GELU_GRADIENT, NORM_LAYER, NORM_MEAN, NORM_LAYER_GRADIENT, NORM_GRADIENT };
 
 #endif

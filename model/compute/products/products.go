@@ -34,7 +34,7 @@ func Supported() bool { return C.supported() != 0 }
 func Wrap(b compute.Backend, path string) (compute.Backend, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
-	if failed := C.register_handlers(name); failed != nil {
+	if failed := C.register_handler(name); failed != nil {
 		return nil, fmt.Errorf("products of bfloat16: %s", C.GoString(failed))
 	}
 	return backend{b}, nil
@@ -99,45 +99,44 @@ func (f function) Call(called compute.Function, arguments ...compute.Value) ([]c
 		}
 		return 0
 	}
-	var target string
 	p := product{m: size(0, 0), k: s.window * size(0, 1), n: size(1, 1), window: s.window, steps: s.steps, repeat: s.repeat}
 	x, w := bfloat16s(p.m, size(0, 1)), bfloat16s(p.k, p.n)
 	var want, results []shapes.Shape // of arguments and results
 	switch s.kernel {
 	case layer:
-		target = C.LAYER_TARGET
+		p.role = C.LAYER
 		want = []shapes.Shape{x, w, float32s(p.n)}
 		results = []shapes.Shape{p.blocks(), bfloat16s(p.m, p.n)}
 	case layerGradient:
-		target, p.n, p.transposedB = C.LAYER_GRADIENT_TARGET, size(1, 0), true
+		p.role, p.n, p.transposedB = C.LAYER_GRADIENT, size(1, 0), true
 		want = []shapes.Shape{x, bfloat16s(p.n, p.k), p.blocks()}
 		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}
 	case geluGradient:
-		target, p.k, p.n = C.GELU_GRADIENT_TARGET, 0, size(0, 1)
+		p.role, p.k, p.n = C.GELU_GRADIENT, 0, size(0, 1)
 		want = []shapes.Shape{float32s(p.m, p.n), p.blocks()}
 		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(p.n)}
 	case normLayer:
-		target = C.NORM_LAYER_TARGET
+		p.role = C.NORM_LAYER
 		want = []shapes.Shape{x, w, float32s(p.n), float32s(p.n), float32s(p.n)}
 		results = []shapes.Shape{p.blocks(), bfloat16s(p.m, p.n), float32s(p.m)}
 	case normMean:
-		target = C.NORM_MEAN_TARGET
+		p.role = C.NORM_MEAN
 		want = []shapes.Shape{x, w, float32s(p.n), float32s(p.n), float32s(p.n)}
 		results = []shapes.Shape{p.blocks(), float32s(p.m/s.repeat, p.n), float32s(p.m)}
 	case normLayerGradient:
-		target = C.NORM_LAYER_GRADIENT_TARGET
+		p.role = C.NORM_LAYER_GRADIENT
 		want = []shapes.Shape{x, w, p.blocks(), float32s(p.m), float32s(p.n), float32s(p.n)}
 		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(3, p.n)}
 	case normGradient:
-		target, p.m, p.k, p.n = C.NORM_GRADIENT_TARGET, size(0, 0)*s.repeat, 0, size(0, 1)
+		p.role, p.m, p.k, p.n = C.NORM_GRADIENT, size(0, 0)*s.repeat, 0, size(0, 1)
 		want = []shapes.Shape{float32s(size(0, 0), p.n), p.blocks(), float32s(p.m), float32s(p.n), float32s(p.n)}
 		results = []shapes.Shape{bfloat16s(p.m, p.n), float32s(3, p.n)}
 	case convolve:
-		target = C.PRODUCT_TARGET
+		p.role = C.PRODUCT
 		want = []shapes.Shape{x, w}
 		results = []shapes.Shape{float32s(p.m, p.n)}
 	case convolutionGradient:
-		target, p.m, p.k, p.transposedA = C.PRODUCT_TARGET, s.window*size(0, 1), size(0, 0), true
+		p.role, p.m, p.k, p.transposedA = C.PRODUCT, s.window*size(0, 1), size(0, 0), true
 		want = []shapes.Shape{x, bfloat16s(p.k, p.n)}
 		results = []shapes.Shape{float32s(p.m, p.n)}
 	default:
@@ -152,7 +151,7 @@ func (f function) Call(called compute.Function, arguments ...compute.Value) ([]c
 	if !slices.EqualFunc(given, want, shapes.Shape.Equal) {
 		return nil, fmt.Errorf("products: %s of %v, want %v", s.kernel, given, want)
 	}
-	return customCall(f, target, p, results, arguments...)
+	return customCall(f, p, results, arguments...)
 }
 
 // blocks is the shape of the y of a layer.
@@ -184,7 +183,7 @@ func (f function) DotGeneral(
 	if !ok {
 		return library()
 	}
-	results, err := customCall(f, C.PRODUCT_TARGET, p, []shapes.Shape{float32s(p.result...)}, lhs, rhs)
+	results, err := customCall(f, p, []shapes.Shape{float32s(p.result...)}, lhs, rhs)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +192,7 @@ func (f function) DotGeneral(
 
 // product is the product of two arrays as one of matrices.
 type product struct {
+	role                     int // of handler.h
 	m, k, n                  int // [m, k] by [k, n]
 	transposedA, transposedB bool
 	window, steps, repeat    int   // see kernel.h
@@ -206,7 +206,7 @@ func (p product) attributes() string {
 		name  string
 		value int
 	}{
-		{"m", p.m}, {"k", p.k}, {"n", p.n}, {"transposed_a", number(p.transposedA)}, {"transposed_b", number(p.transposedB)},
+		{"role", p.role}, {"m", p.m}, {"k", p.k}, {"n", p.n}, {"transposed_a", number(p.transposedA)}, {"transposed_b", number(p.transposedB)},
 		{"window", p.window}, {"steps", p.steps}, {"repeat", p.repeat},
 	} {
 		fmt.Fprintf(&b, ", %s = %d : i64", a.name, a.value)
