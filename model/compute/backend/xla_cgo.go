@@ -4,6 +4,7 @@ package backend
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,10 +70,12 @@ func openXLA(name, path string) (b *Backend, err error) {
 	if name == XLACUDA {
 		return &Backend{Name: name, Device: opened.DeviceDescription(0), OwnMemory: true, BFloat16: true, compute: opened}, nil
 	}
-	b = &Backend{Name: name, Device: processor(), BFloat16: products.Supported(), compute: opened}
-	if b.BFloat16 {
-		if b.compute, err = products.Wrap(opened, path); err != nil {
-			return nil, fmt.Errorf("backend %s: plugin %s: %w", name, path, err)
+	b = &Backend{Name: name, Device: processor(), compute: opened}
+	if products.Supported() {
+		if wrapped, err := products.Wrap(opened, path); err != nil {
+			slog.Warn("this plugin cannot call the kernels of bfloat16, which is slow without them", "plugin", path, "error", err)
+		} else {
+			b.compute, b.BFloat16 = wrapped, true
 		}
 	}
 	return b, nil

@@ -43,8 +43,8 @@ func (p Precision) Layer(x, w, b *graph.Node) *graph.Node {
 
 // GELULayers is GELU(…GELU(x·w₀ + b₀)…·w + b) for x [n, k] and any number of layers. In bfloat16
 // kernels compute a layer, and the gradient of one, where there are kernels, so that the only
-// arrays that are written are those that the products read, and the float32 argument y of every
-// GELU. With h = GELU(y) the gradients of a layer are
+// arrays that are written are those that the products read, and for the gradient the argument y of
+// every GELU, rounded. With h = GELU(y) the gradients of a layer are
 //
 //	∂L/∂y = ∂L/∂h ⊙ GELU′(y), ∂L/∂b = Σ ∂L/∂y, ∂L/∂w = xᵀ·∂L/∂y, ∂L/∂x = ∂L/∂y·wᵀ
 func (p Precision) GELULayers(x *graph.Node, w, b []*graph.Node) *graph.Node {
